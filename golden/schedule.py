@@ -48,9 +48,12 @@ def walk(config: EngineConfig, job: Job) -> Iterator[Tile]:
         first_row = 0
         for tile in range(tiles):
             diagonal = job.q_position + start + 1 - tile * width
-            final_end = rows
-            if job.causal and tile < tiles - 1:
+            if tile == tiles - 1:
+                final_end = rows
+            elif job.causal:
                 final_end = min(max(width + 1 - diagonal, first_row), rows)
+            else:
+                final_end = first_row
             last = final_end == rows
             yield Tile(block, tile, rows, first_row, final_end, min(width, job.n_kv - tile * width), diagonal, last)
             if last:
