@@ -1,0 +1,1 @@
+"""Boards: one folder each with top, constraints, build and host driver."""

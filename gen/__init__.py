@@ -1,0 +1,1 @@
+"""MyHDL to Verilog, simulators behind one interface, reports and the command line."""

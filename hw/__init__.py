@@ -1,0 +1,1 @@
+"""MyHDL blocks: what becomes gates. One block a file."""
