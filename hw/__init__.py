@@ -1,1 +1,1 @@
-"""MyHDL blocks: what becomes gates. One block a file."""
+"""MyHDL blocks of the engine, leaf to top: what becomes gates."""

@@ -1,0 +1,47 @@
+"""Pipeline depths of the blocks, in cycles: the cycle model and the hardware both read them here."""
+
+from __future__ import annotations
+
+from golden.config import EngineConfig, log2_ceil
+
+FEED = 3  # operand buffer: address to array input (block RAM, its flip-flop, mask)
+SHIFTER = 3  # rounding right shift by up to 63, two levels a stage
+SCALE = 7  # S to z: split product 3, shifter 3, round and saturate 1
+CEIL_KEY = 1  # z to the comparison key {integer part, fraction != 0}
+MAXIMUM = 2  # tile maximum to m: ceil, compare with the running maximum
+EXP2 = 6  # m and z to p: subtract, table 2, shift 3
+SCORE_SUM = 1  # array output to S
+SUM = 1  # last level of the p adder tree to l
+RECIPROCAL = 11  # l to 1/l in its RAM
+ACCUMULATE = 1  # array output to O
+OUTPUT_READ_AHEAD = 5  # O RAM address ahead of the array output: block RAM, its flip-flop, shifter
+NORMALISE = 7  # O to the 16-bit output
+
+ROW_LOOP = 7  # longest read-modify-write loop of a row's state, that of O: 2 + SHIFTER + add + write
+
+
+def array(config: EngineConfig) -> int:
+    """Input of a row to its deskewed output; small arrays are padded to cover the O RAM's read-ahead."""
+    return max(config.array_depth + config.array_keys + 1, OUTPUT_READ_AHEAD)
+
+
+def tree(config: EngineConfig) -> int:
+    """Levels of the maximum and adder trees over the C lanes, a register each."""
+    return log2_ceil(config.array_keys)
+
+
+def softmax(config: EngineConfig) -> int:
+    """S to p."""
+    return SCALE + CEIL_KEY + tree(config) + MAXIMUM + EXP2
+
+
+def row_to_p(config: EngineConfig) -> int:
+    """Read address of a Q row to its p being written to the P buffer."""
+    return FEED + array(config) + SCORE_SUM + softmax(config)
+
+
+def reciprocal_wait(config: EngineConfig) -> int:
+    """Cycles that P.V of a row must be held back for 1/l to be in its RAM when O is normalised."""
+    ready = tree(config) + SUM + RECIPROCAL + 1
+    wanted = 2 + FEED + array(config) + ACCUMULATE - 2
+    return max(0, ready - wanted)

@@ -1,0 +1,43 @@
+"""Processing element of the weight-stationary systolic arrays."""
+
+from myhdl import Signal, always, block
+
+from hw.signals import signed
+
+
+@block
+def pe(clk, act_in, act_out, psum_in, psum_out, weight_in, weight_out, shift, swap):
+    """psum_out = psum_in + act * active weight, with a second weight register that loads meanwhile.
+
+    act_in at cycle t leaves as act_out at t+1 and is in psum_out at t+3, so that psum_in is due at t+2.
+    shift at t moves weight_in into the next-weight register, visible as weight_out at t+1. swap at t makes the next
+    weight active for act_in of t and later; shift may follow in the same cycle.
+
+    Ports: clk; act_in, act_out, weight_in, weight_out, psum_in, psum_out: signed; shift, swap: one bit. psum_in is
+    None in the first row, which adds to nothing.
+    """
+    active = Signal(weight_in.val)
+    product = signed(len(act_in) + len(weight_in))
+
+    @always(clk.posedge)
+    def multiply():
+        act_out.next = act_in
+        if shift:
+            weight_out.next = weight_in
+        if swap:
+            active.next = weight_out
+        product.next = act_out * active
+
+    if psum_in is None:
+
+        @always(clk.posedge)
+        def first():
+            psum_out.next = product
+
+        return multiply, first
+
+    @always(clk.posedge)
+    def accumulate():
+        psum_out.next = psum_in + product
+
+    return multiply, accumulate
