@@ -42,7 +42,7 @@ install_venv() { # base|test
     echo "installing flashtile into .venv ..." >&2
     # An installation that is cut short from here on leaves no mark, and is done again.
     rm -f "$root"/.venv/installed-*
-    if ! "$python" -m pip --version >/dev/null 2>&1; then
+    if ! "$python" -m pip show --quiet pip >/dev/null 2>&1; then # no .venv, or one cut short
         base=$(find_python) || return
         quietly "$base" -m venv --clear "$root/.venv" || return
     fi
