@@ -16,7 +16,8 @@ FREQUENCIES = (1.18, 1.56)
 SHARP = 8.0  # query gain: softmax gives another position at most exp(-8 / 2 * (2 - 1.01)) = 0.02 of the attended weight
 
 # Each word looks at the earlier word it depends on; the first looks at itself.
-SENTENCE = "the cat sat on the mat because it was tired and cold".split()
+TEXT = "the cat sat on the mat because it was tired and cold"
+SENTENCE = tuple(TEXT.split())
 DEPENDS_ON = (0, 0, 1, 2, 3, 4, 2, 1, 7, 7, 9, 9)
 
 
