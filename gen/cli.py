@@ -1,0 +1,220 @@
+"""The command `flashtile`. Exit codes: 0 done, 1 not bit-exact, 2 bad input, 130 interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from gen import report
+from gen.inputs import InputError, load_inputs, quantise_head
+from gen.simulate import SIMULATORS, Run, SimulatorError, default_simulator, simulate
+from golden.config import NAMED, ConfigError, load_config
+from golden.heads import DEFAULT_HEAD, head_names
+from golden.job import MAX_LATENCY, JobError
+from golden.predict import predict
+from golden.presets import preset_names
+from golden.quantise import dequantise_output
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+PROGRESS_AFTER = 2.0  # seconds; what is done sooner shows no progress bar
+
+
+class OutputError(ValueError):
+    """A result that cannot be written; one sentence."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code. Errors are one line on standard error."""
+    try:
+        arguments = _parser().parse_args(argv)
+        return arguments.command(arguments)
+    except (ConfigError, JobError, InputError, OutputError, SimulatorError) as error:
+        _complain(str(error))
+        return BAD_INPUT
+    except MemoryError:
+        _complain("the machine's memory is too small for this run; give a shorter sequence or fewer heads")
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return INTERRUPTED
+
+
+def _complain(sentence: str) -> None:
+    print(f"flashtile: error: {' '.join(sentence.split())}", file=sys.stderr)
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        # Full, or a reader such as `head` that went away. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OutputError(f"cannot write the report to standard output: {error.strerror}") from None
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse whose errors are one sentence, without the usage."""
+
+    def error(self, message):
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="flashtile", description="FlashAttention tile engines for FPGAs.", allow_abbrev=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_run(commands)
+    return parser
+
+
+def _add_run(commands) -> None:
+    parser = commands.add_parser(
+        "run",
+        allow_abbrev=False,
+        help="simulate attention heads on the engine and compare them with the golden model",
+        description="Quantise attention heads, run them on the simulated engine, and compare every bit, byte and cycle "
+        "with the golden model. Exit code 0 if all are equal, 1 if not, 2 for bad input.",
+    )
+    parser.set_defaults(command=_run)
+    data = parser.add_argument_group("data", f"at most one of these; the head {DEFAULT_HEAD} without")
+    data.add_argument("--input", metavar="FILE.npz", help="arrays q, k and v, each [n, d] or each [heads, n, d]")
+    data.add_argument("--preset", metavar="NAME", help=", ".join(preset_names()))
+    data.add_argument("--head", metavar="NAME", help=f"of a real model: {', '.join(head_names())}")
+    data.add_argument("--random", metavar=("N", "D"), nargs=2, type=_whole, help="normal data, N tokens of dimension D")
+    data.add_argument("--seed", metavar="S", type=_whole, default=0, help="of --random (default: %(default)s)")
+    parser.add_argument(
+        "--config", metavar="NAME", default="base", help=f"{', '.join(NAMED)}, or a .json file (default: %(default)s)"
+    )
+    parser.add_argument("--causal", action="store_true", help="query i sees keys up to i + n_kv - n_q")
+    parser.add_argument(
+        "--q-rows", metavar="R", type=_whole, help="query rows per block (default: as many as the engine holds)"
+    )
+    parser.add_argument("--no-overlap", action="store_true", help="do not load the next tile during the present one")
+    parser.add_argument(
+        "--latency",
+        metavar="L",
+        type=_whole,
+        default=10,
+        help=f"first-word latency of the memory in cycles, 0 to {MAX_LATENCY} (default: %(default)s)",
+    )
+    parser.add_argument("--simulator", choices=SIMULATORS, help="(default: icarus where it is installed, else myhdl)")
+    parser.add_argument("--output", metavar="FILE.npz", help="write the engine's output, dequantised, as array o")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the report")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    try:
+        config = load_config(arguments.config)
+    except OSError as error:  # a name that no file can have
+        raise ConfigError(f"cannot read configuration file {arguments.config!r}: {error.strerror}") from None
+    inputs = load_inputs(config, arguments.input, arguments.preset, arguments.head, arguments.random, arguments.seed)
+    if arguments.output is not None:
+        _check_output(arguments.output, arguments.input)
+    simulator = arguments.simulator or default_simulator()
+    causal = arguments.causal or inputs.causal
+    heads = [
+        quantise_head(config, head, causal, arguments.q_rows, not arguments.no_overlap, arguments.latency)
+        for head in inputs.heads
+    ]
+    predictions = [predict(config, head.job, *head.raw) for head in heads]
+    with _progress() as progress:
+        results = simulate(config, [Run(head.job, *head.raw) for head in heads], simulator, progress)
+    runs = [report.HeadRun(*parts) for parts in zip(heads, predictions, results, strict=True)]
+    summary = report.build(config, simulator, inputs, runs, arguments.seed)
+    if arguments.output is not None and summary["bit_exact"]:
+        outputs = [dequantise_output(run.result.output, run.head.steps[2], config) for run in runs]
+        _write_output(arguments.output, np.stack(outputs) if inputs.batched else outputs[0])
+    if arguments.json:
+        _print(json.dumps(summary, allow_nan=False))
+    else:
+        _print(report.text(summary, config, sys.stdout.isatty()))
+    return 0 if summary["bit_exact"] else 1
+
+
+def _check_output(path: str, source: str | None) -> None:
+    """Raise OutputError if `path` cannot be written or must not be replaced. Leaves no trace."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    if os.path.isdir(path) or not os.path.basename(path):
+        raise OutputError(f"cannot write {path!r}: it is a directory; give the name of an .npz file")
+    if os.path.lexists(target) and not os.path.isfile(target):
+        raise OutputError(f"cannot write {path!r}: it is not a regular file; give the name of an .npz file")
+    if source is not None and os.path.exists(target) and os.path.samefile(target, source):
+        raise OutputError(f"--output {path!r} is the input file; give another name")
+    if not os.path.isdir(folder):
+        raise OutputError(f"cannot write {path!r}: there is no directory {folder!r}; create it first")
+    try:
+        if os.path.isfile(target) and not os.access(target, os.W_OK):
+            raise PermissionError(0, "the file is write-protected")
+        with suppress(FileNotFoundError):
+            os.lstat(target)  # fails for a name that is too long
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OutputError(f"cannot write {path!r}: {error.strerror or error}; choose a writable place") from None
+
+
+def _write_output(path: str, output: np.ndarray) -> None:
+    """Write {o: output} to `path`, all of it or nothing."""
+    target = os.path.realpath(path)
+    partial = os.path.join(os.path.dirname(target), f".flashtile-{os.getpid()}.tmp")
+    try:
+        try:
+            with open(partial, "xb") as file:
+                np.savez(file, o=output)
+            os.replace(partial, target)
+        except BaseException:  # Ctrl-C, too
+            if os.path.exists(partial):
+                os.unlink(partial)
+            raise
+    except OSError as error:
+        raise OutputError(f"cannot write {path!r}: {error.strerror or error}; choose a writable place") from None
+
+
+@contextmanager
+def _progress() -> Iterator:
+    """Yields a callback (done cycles, expected cycles) that draws a bar on standard error; None if no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = Progress(
+        TextColumn("simulating"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} cycles"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("")
+    start = time.monotonic()
+
+    def advance(done: int, expected: int) -> None:
+        if time.monotonic() - start >= PROGRESS_AFTER:
+            bar.update(task, completed=done, total=max(done, expected))
+            bar.start()
+
+    try:
+        yield advance
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
