@@ -120,10 +120,7 @@ def _add_run(commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    try:
-        config = load_config(arguments.config)
-    except OSError as error:  # a name that no file can have
-        raise ConfigError(f"cannot read configuration file {arguments.config!r}: {error.strerror}") from None
+    config = load_config(arguments.config)
     inputs = load_inputs(config, arguments.input, arguments.preset, arguments.head, arguments.random, arguments.seed)
     if arguments.output is not None:
         _check_output(arguments.output, arguments.input)
