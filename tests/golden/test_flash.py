@@ -195,6 +195,21 @@ def test_mean_of_equal_values_is_that_value(name, value, n_kv):
     assert abs(found.output[0, 0] - value * (256 if name == "tiny" else 1)) <= 1
 
 
+@pytest.mark.parametrize(
+    "name, value, first, last",
+    [
+        ("tiny", -128, [-1, 58], [113, -84]),
+        ("q88", -32768, [-73, 99], [59, -71]),
+        ("q88", 32767, [-34, -90], [103, -106]),
+    ],
+)
+def test_output_saturates(name, value, first, last):
+    """Rescaling rounds l down and O away from zero: the mean of equal values comes out one beyond the format."""
+    q, k, v = [[127, 1]], [first, [-128, 0], [-128, 0], [-128, 0], last], [[value]] * 5
+    found = check(NAMED[name], make_job(q, k, v, (1 << 15, 15)), q, k, v)
+    assert found.output[0, 0] in (-32768, 32767)
+
+
 def test_one_hot_picks_the_best_key():
     q, k, v = [[100]], [[j] for j in (3, 90, -128, 89, 0)], [[10], [20], [30], [40], [50]]
     found = check(NAMED["tiny"], make_job(q, k, v, encode_scale(1.0)), q, k, v)
