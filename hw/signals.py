@@ -32,10 +32,54 @@ def split(vector, lanes):
 @block
 def join(lanes, vector):
     """Drive a packed vector from a list of signals, lane 0 in the low bits. Combinational."""
-    packed = ConcatSignal(*reversed(lanes)) if len(lanes) > 1 else lanes[0](len(lanes[0]), 0)
+    if len(lanes) == 1:
+        return copy(lanes[0], vector)
+    packed = ConcatSignal(*reversed(lanes))
 
     @always_comb
     def drive():
         vector.next = packed
 
     return drive
+
+
+@block
+def copy(value, result):
+    """result = the bits of value. Combinational."""
+    width = len(value) or 1
+    if isinstance(value.val, bool):
+
+        @always_comb
+        def drive():
+            result.next = value
+
+    else:
+
+        @always_comb
+        def drive():
+            result.next = value[width:]
+
+    return drive
+
+
+@block
+def to_signed(vector, value):
+    """Reinterpret a slice, which is unsigned, as signed. Combinational."""
+
+    @always_comb
+    def cast():
+        value.next = vector.signed()
+
+    return cast
+
+
+@block
+def any_of(bits, result):
+    """result = OR of a list of bits. Combinational."""
+    packed = unsigned(len(bits))
+
+    @always_comb
+    def reduce():
+        result.next = packed != 0
+
+    return join(bits, packed), reduce

@@ -4,7 +4,7 @@ from myhdl import Signal, always, always_comb, block, intbv
 
 from hw.delay import delay
 from hw.pe import pe
-from hw.signals import bit, join, signed, split
+from hw.signals import bit, join, signed, split, to_signed
 
 
 def psum_bits(product_bound, rows):
@@ -90,16 +90,6 @@ def systolic_array(clk, act_in, out, weight_in, shift, first, swap, rows, cols, 
         instances.append(delay(clk, psum[rows - 1][col], deskewed[col], cols - 1 - col + padding))
     instances.append(join(deskewed, out))
     return instances
-
-
-@block
-def to_signed(vector, value):
-    """Reinterpret a slice, which is unsigned, as signed. Combinational."""
-    @always_comb
-    def cast():
-        value.next = vector.signed()
-
-    return cast
 
 
 @block

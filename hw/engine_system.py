@@ -1,0 +1,47 @@
+"""The engine with its memory: what is simulated, and what a board without external memory carries."""
+
+from myhdl import always_comb, block
+
+from hw.engine import engine
+from hw.memory import memory
+from hw.ports import Bundle, Counters, Debug, Descriptor, ReadPort, WritePort
+from hw.signals import bit, index_bits, unsigned
+
+
+class SystemPorts(Bundle):
+    """Ports of engine_system besides clk and reset."""
+
+    def __init__(self, config):
+        address = index_bits(config.memory_words)
+        self.start, self.busy = bit(), bit()
+        self.descriptor, self.counters, self.debug = Descriptor(config), Counters(), Debug(config)
+        self.latency = unsigned(7)
+        self.host_write, self.host_address = bit(), unsigned(address)
+        self.host_data, self.host_q = unsigned(config.word_bits), unsigned(config.word_bits)
+        self.read_bytes, self.write_bytes = unsigned(32), unsigned(32)
+
+
+@block
+def engine_system(
+    clk, reset, start, busy, descriptor, counters, debug,
+    latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, config,
+):  # fmt: skip
+    """Engine and memory, with a host port to the memory that works while the engine is idle.
+
+    Ports: clk, reset, start, busy, descriptor, counters, debug: see engine; latency, host_*, read_bytes, write_bytes: see memory.
+    """
+    read, write = ReadPort(config), WritePort(config)
+    clear = bit()
+
+    @always_comb
+    def clear_counts():
+        clear.next = start and not busy
+
+    return (
+        clear_counts,
+        engine(clk, reset, start, busy, descriptor, read, write, counters, debug, config),
+        memory(
+            clk, reset, read, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear,
+            config,
+        ),
+    )  # fmt: skip

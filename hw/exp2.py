@@ -1,0 +1,68 @@
+"""exp2 unit: p = 2**-(m - z)."""
+
+from myhdl import always, always_comb, block
+
+from golden.formats import EXP2_ZERO, P_BITS, Z_BITS, Z_FRACTION
+from golden.tables import exp2_table
+from hw.signals import signed, unsigned
+
+
+@block
+def exp2(clk, maximum, z, visible, p):
+    """One lane: p = half_up(T[f] >> (k + 1)) with x = m - z = k + f / 4096, and 0 from x = 18 or where not visible.
+
+    Latency: 6 cycles (golden.latency.EXP2) from maximum and z, 5 from visible: subtract, table (block RAM and its
+    flip-flop), shifter 3. Throughput: one a cycle. x is never negative for a visible key, since m is at least z.
+
+    Ports: clk; maximum: signed 21 bits, an integer; z: signed 32 bits, s20.12; visible: one bit; p: UQ1.16.
+    """
+    table = exp2_table()
+    x = signed(Z_BITS + 3)
+    fraction = unsigned(Z_FRACTION)
+    read, entry = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
+    by_16, by_4 = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
+    k_read, k_entry, k_low = unsigned(5), unsigned(5), unsigned(3)
+    k_last = unsigned(1)
+
+    @always(clk.posedge)
+    def subtract():
+        x.next = (maximum << Z_FRACTION) - z
+
+    @always_comb
+    def address():
+        fraction.next = x[Z_FRACTION:]
+
+    @always(clk.posedge)
+    def lookup():
+        read.next = table[int(fraction)]
+
+    @always(clk.posedge)
+    def shift():
+        if not visible or (x >> Z_FRACTION) >= EXP2_ZERO:
+            k_read.next = EXP2_ZERO
+        else:
+            k_read.next = x[Z_FRACTION + 5 : Z_FRACTION]
+        entry.next = read
+        k_entry.next = k_read
+        if k_entry[4]:
+            by_16.next = entry >> 16
+        elif k_entry[3]:
+            by_16.next = entry >> 8
+        else:
+            by_16.next = entry
+        k_low.next = k_entry[3:]
+        if k_low[2] and k_low[1]:
+            by_4.next = by_16 >> 6
+        elif k_low[2]:
+            by_4.next = by_16 >> 4
+        elif k_low[1]:
+            by_4.next = by_16 >> 2
+        else:
+            by_4.next = by_16
+        k_last.next = k_low[1:]
+        if k_last[0]:
+            p.next = ((by_4 >> 1) + 1) >> 1
+        else:
+            p.next = (by_4 + 1) >> 1
+
+    return subtract, address, lookup, shift

@@ -1,0 +1,142 @@
+"""On-chip memory behind the engine's ports, with a run-time first-word latency."""
+
+from myhdl import always, always_comb, block, intbv
+
+from golden.job import MAX_LATENCY
+from hw.ram import ram
+from hw.signals import bit, join, split, unsigned
+
+
+@block
+def memory(clk, reset, read, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear, config):
+    """One word a cycle, shared: reads go before writes, a host port takes what is left.
+
+    Latency: a burst accepted at t returns its first word at t + 1 + latency, the others in the cycles after; bursts follow each other
+    without a gap, so latency is paid once. Throughput: one word a cycle.
+
+        read.valid  _|1 1|___________       two bursts, of two words and of one
+        read.ready  1|1 0|1 1 1 1 1
+        data_valid  _____|1 1 1|_____       latency 1
+
+    Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; host_write, host_address, host_data: word write,
+    host_q: the word at host_address a cycle ago, both while the engine is idle; read_bytes, write_bytes: payload since clear.
+    """
+    words = config.memory_words
+    always_on = bit()
+    flags_mask = (1 << (MAX_LATENCY + 1)) - 1
+    left = unsigned(len(read.bytes))
+    next_address, address, write_address = (unsigned(len(read.address)) for _ in range(3))
+    serve, store = bit(), bit()
+    burst_words = unsigned(len(read.bytes))
+    written = unsigned(config.word_bytes.bit_length())
+    write_data, word = unsigned(config.word_bits), unsigned(config.word_bits)
+    late_word, ring_word = unsigned(config.word_bits), unsigned(config.word_bits)
+    flags = unsigned(MAX_LATENCY + 1)
+    ring_bits = MAX_LATENCY.bit_length() - 1
+    ring_write, ring_read = unsigned(ring_bits), unsigned(ring_bits)
+    word_bytes, ring_mask, address_mask = config.word_bytes, (1 << ring_bits) - 1, config.memory_words - 1
+    shift = config.word_bytes.bit_length() - 1
+
+    @always_comb
+    def arbitrate():
+        serve.next = left != 0 or read.valid
+        read.ready.next = left == 0
+        write.ready.next = left == 0 and not read.valid
+        burst_words.next = (read.bytes + word_bytes - 1) >> shift
+        if left != 0:
+            address.next = next_address
+        elif read.valid:
+            address.next = read.address
+        else:
+            address.next = host_address
+
+    @always_comb
+    def write_side():
+        store.next = write.valid and not serve
+        if host_write:
+            write_address.next = host_address
+            write_data.next = host_data
+        else:
+            write_address.next = write.address
+            write_data.next = write.data
+
+    @always(clk.posedge)
+    def burst():
+        if reset:
+            left.next = 0
+            flags.next = 0
+        else:
+            flags.next = (flags << 1) & flags_mask | serve
+            if left != 0:
+                left.next = left - 1
+            elif read.valid:
+                left.next = burst_words - 1
+            next_address.next = (address + 1) & address_mask
+
+    @always(clk.posedge)
+    def delay_ring():
+        if reset:
+            ring_write.next = 0
+        else:
+            ring_write.next = (ring_write + 1) & ring_mask
+        late_word.next = word
+        always_on.next = True
+
+    @always_comb
+    def ring_address():
+        ring_read.next = (ring_write - latency + 1) & ring_mask
+
+    @always_comb
+    def answer():
+        read.data_valid.next = flags[latency]
+        host_q.next = word
+        if latency == 0:
+            read.data.next = word
+        elif latency == 1:
+            read.data.next = late_word
+        else:
+            read.data.next = ring_word
+
+    @always_comb
+    def lanes_written():
+        count = intbv(0)[8:]
+        for lane in range(word_bytes // 2):
+            if write.strobe[lane]:
+                count[:] = count + 2
+        written.next = count
+
+    @always(clk.posedge)
+    def count():
+        if clear:
+            read_bytes.next = 0
+            write_bytes.next = 0
+        else:
+            if left == 0 and read.valid:
+                read_bytes.next = read_bytes + read.bytes
+            if store:
+                write_bytes.next = write_bytes + written
+
+    lane_words = [unsigned(16) for _ in range(word_bytes // 2)]
+    instances = [
+        arbitrate, write_side, burst, delay_ring, ring_address, answer, lanes_written, count,
+        join(lane_words, word),
+        ram(clk, always_on, ring_write, word, ring_read, ring_word, 1 << ring_bits),
+    ]  # fmt: skip
+    for lane, data in enumerate(split(write_data, len(lane_words))):
+        enable = bit()
+        instances += [
+            lane_enable(host_write, store, write.strobe(lane), enable),
+            ram(clk, enable, write_address, data, address, lane_words[lane], words),
+        ]
+    return instances
+
+
+@block
+def lane_enable(host_write, store, strobe, enable):
+    """Write enable of one 16-bit lane. Combinational."""
+
+    @always_comb
+    def select():
+        enable.next = host_write or (store and strobe)
+
+    return select

@@ -1,0 +1,75 @@
+"""P.V accumulator: the output rows O, rescaled by shifts and accumulated tile after tile."""
+
+from myhdl import always, always_comb, block, intbv
+
+from golden.formats import SHIFT_BITS
+from hw.ram import ram
+from hw.shifter import shifter
+from hw.signals import bit, index_bits, join, signed, split, to_signed, unsigned
+
+
+@block
+def output_accumulator(clk, early_row, early_chunk, fresh, shift, partial, row, chunk, valid, o, config):
+    """O = half_up(O_old >> shift) + partial for one chunk of a row, with O_old = 0 where fresh.
+
+    Latency: early_row and early_chunk at t-5 (golden.latency.OUTPUT_READ_AHEAD), fresh and shift at t-4, partial, row,
+    chunk and valid at t, o at t+1 (golden.latency.ACCUMULATE). Throughput: one row a cycle; the same chunk of a row may come
+    again after 7 cycles (golden.latency.ROW_LOOP).
+
+    Ports: clk; early_row, early_chunk, row, chunk: the same address, early and with partial; fresh, shift: see
+    running_maximum; partial: A signed lanes of the array; valid: write back; o: A signed lanes of
+    config.accumulator_bits, 16 fraction bits below a V LSB.
+    """
+    lanes = config.array_depth
+    bits = config.accumulator_bits
+    depth = config.max_rows * config.max_chunks
+    chunk_bits = (config.max_chunks - 1).bit_length()
+    address_bits = index_bits(depth)
+    read_address, write_address = unsigned(address_bits), unsigned(address_bits)
+    write = bit()
+    stored, held = unsigned(lanes * bits), unsigned(lanes * bits)
+    held_shift = unsigned(SHIFT_BITS)
+    sums = [signed(bits) for _ in range(lanes)]
+
+    @always_comb
+    def address():
+        read_address.next = (early_row << chunk_bits) | early_chunk
+
+    @always(clk.posedge)
+    def registers():
+        if fresh:
+            held.next = 0
+        else:
+            held.next = stored
+        held_shift.next = shift
+        write_address.next = (row << chunk_bits) | chunk
+        write.next = valid
+
+    instances = [
+        address,
+        registers,
+        ram(clk, write, write_address, o, read_address, stored, depth),
+        join(sums, o),
+    ]
+    for lane, (old, new) in enumerate(zip(split(held, lanes), split(partial, lanes), strict=True)):
+        old_value, shifted = signed(bits), signed(bits + 1)
+        instances += [
+            to_signed(old, old_value),
+            shifter(clk, old_value, held_shift, shifted),
+            add_lane(clk, shifted, new, sums[lane]),
+        ]
+    return instances
+
+
+@block
+def add_lane(clk, shifted, new, total):
+    """total = (shifted with its guard bit, rounded half up) + new. One cycle, one adder."""
+    limit = 1 << (len(shifted) + 1)
+
+    @always(clk.posedge)
+    def add():
+        doubled = intbv(0, min=-limit, max=limit)
+        doubled[:] = shifted + (new.signed() << 1) + 1
+        total.next = doubled >> 1
+
+    return add

@@ -1,0 +1,141 @@
+"""Output stage: O rows accumulated tile after tile, and divided by l with their last tile."""
+
+from myhdl import always_comb, block
+
+from golden import latency
+from golden.formats import RECIPROCAL_BITS, SHIFT_BITS
+from hw.delay import delay
+from hw.normalise import normalise
+from hw.output_accumulator import output_accumulator
+from hw.p_buffer import p_rows
+from hw.ram import ram
+from hw.reciprocal import reciprocal
+from hw.signals import bit, index_bits, unsigned
+
+
+@block
+def output_stage(
+    clk, reset, valid, index, chunk, last_chunk, end, act_row, act_shift, act_fresh, act_final, act_last_final, products,
+    p_valid, p_final, p_index, total, maximum, seen,
+    output, push, out_last_final, out_last_chunk, out_end, debug, config,
+):  # fmt: skip
+    """Accumulate the rows of P.V; a row that is final leaves normalised, without a visit to memory or a pass of its own.
+
+    1/l is computed when softmax completes the row's last tile, and kept under the row's index in the P buffer until P.V gets there.
+
+    Latency: index to push, FEED + array + ACCUMULATE + NORMALISE (golden.latency). Throughput: one row a cycle.
+
+    Ports: clk, reset; valid, index, chunk, last_chunk, end: row being read from the P buffer; act_*: its companions, FEED cycles
+    later; products: the array's output; p_valid, p_final, p_index: row being written to the P buffer; total, maximum, seen: its
+    state, tree + 1 cycles later; output (A 16-bit lanes), push, out_*: a finished chunk and its flags; debug: Debug.
+    """
+    array_latency = latency.array(config)
+    row_bits, index_width = len(act_row), index_bits(p_rows(config))
+    chunk_width = len(chunk)
+    instances = []
+
+    def later(signal, like, cycles, clear=False):
+        delayed = like()
+        instances.append(delay(clk, signal, delayed, cycles, reset if clear else None))
+        return delayed
+
+    def row_like():
+        return unsigned(row_bits)
+
+    def chunk_like():
+        return unsigned(chunk_width)
+
+    def index_like():
+        return unsigned(index_width)
+
+    def shift_like():
+        return unsigned(SHIFT_BITS)
+
+    # ---- 1/l of final rows, by index in the P buffer
+
+    total_at = latency.tree(config) + latency.SUM
+    final_total, done_total = bit(), bit()
+    total_final = later(p_final, bit, total_at)
+    total_valid = later(p_valid, bit, total_at, True)
+
+    @always_comb
+    def final_state():
+        final_total.next = total_valid and total_final
+        debug.valid.next = total_valid and total_final
+        debug.maximum.next = maximum
+        debug.seen.next = seen
+        if seen:
+            debug.total.next = total
+        else:
+            debug.total.next = 0
+
+    inverse, normal_shift = unsigned(RECIPROCAL_BITS), unsigned(6)
+    inverse_bits = RECIPROCAL_BITS + 6 + 1
+    entry, stored, held = (unsigned(inverse_bits) for _ in range(3))
+    held_inverse, held_shift, held_seen = unsigned(RECIPROCAL_BITS), unsigned(6), bit()
+    seen_late = later(seen, bit, latency.RECIPROCAL)
+
+    @always_comb
+    def pack():
+        entry.next = (seen_late << (RECIPROCAL_BITS + 6)) | (normal_shift << RECIPROCAL_BITS) | inverse
+
+    @always_comb
+    def unpack():
+        held_inverse.next = held[RECIPROCAL_BITS:]
+        held_shift.next = held[RECIPROCAL_BITS + 6 : RECIPROCAL_BITS]
+        held_seen.next = held[RECIPROCAL_BITS + 6]
+
+    # ---- O
+
+    out_at = latency.FEED + array_latency
+    o_at = out_at + latency.ACCUMULATE
+    ahead = array_latency - latency.OUTPUT_READ_AHEAD
+    accumulated = unsigned(config.array_depth * config.accumulator_bits)
+    early_row = later(act_row, row_like, ahead)
+    early_chunk = later(chunk, chunk_like, out_at - latency.OUTPUT_READ_AHEAD)
+    out_valid = later(valid, bit, out_at, True)
+    finished = bit()
+    final_o = later(act_final, bit, array_latency + latency.ACCUMULATE)
+    valid_o = later(out_valid, bit, latency.ACCUMULATE, True)
+
+    @always_comb
+    def finish():
+        finished.next = valid_o and final_o
+
+    push_at = o_at + latency.NORMALISE
+    instances += [
+        final_state,
+        pack,
+        unpack,
+        finish,
+        reciprocal(clk, total, inverse, normal_shift, config.element_bits),
+        ram(
+            clk,
+            later(final_total, bit, latency.RECIPROCAL, True),
+            later(p_index, index_like, total_at + latency.RECIPROCAL),
+            entry,
+            later(index, index_like, o_at - 2),
+            stored,
+            p_rows(config),
+        ),
+        delay(clk, stored, held, 1),
+        output_accumulator(
+            clk,
+            early_row,
+            early_chunk,
+            later(act_fresh, bit, ahead + 1),
+            later(act_shift, shift_like, ahead + 1),
+            products,
+            later(early_row, row_like, latency.OUTPUT_READ_AHEAD),
+            later(early_chunk, chunk_like, latency.OUTPUT_READ_AHEAD),
+            out_valid,
+            accumulated,
+            config,
+        ),
+        normalise(clk, accumulated, held_shift, held_inverse, held_seen, output, config.array_depth),
+        delay(clk, finished, push, latency.NORMALISE, reset),
+        delay(clk, act_last_final, out_last_final, push_at - latency.FEED),
+        delay(clk, last_chunk, out_last_chunk, push_at),
+        delay(clk, end, out_end, push_at),
+    ]
+    return instances

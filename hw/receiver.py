@@ -1,0 +1,100 @@
+"""Where read data goes: words into the Q, K and V buffers, in the order of the loads."""
+
+from myhdl import always, always_comb, block
+
+from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS, log2_ceil
+from hw.loader import LOAD_K, LOAD_Q, LOADS
+from hw.queue import queue
+from hw.signals import bit, index_bits, join, unsigned
+
+
+@block
+def receiver(
+    clk, reset, load_push, load_kind, load_rows, data_valid, data, qk_words, v_words,
+    word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, k_done, q_done, v_done, done_rows, config,
+):  # fmt: skip
+    """Write each word that the memory returns to its buffer, and say when a load is complete.
+
+    Latency: data_valid to the write port of the buffer, and of the last word of a load to *_done, one cycle. Throughput: a word a
+    cycle; data is never refused, since a load is requested only when its buffer is free.
+
+    Ports: clk, reset; load_push, load_kind, load_rows: loads in the order of their requests; data_valid, data: the memory's answer;
+    qk_words, v_words: words of a row; word, write_word: buffer write port, common; k_write, k_row (slot and key), q_write, q_row
+    (bank and row), v_write, v_row; k_done, q_done, v_done: a load is complete; done_rows: its rows.
+    """
+    row_bits = len(load_rows)
+    record, head, head_valid, pop = unsigned(2 + row_bits), unsigned(2 + row_bits), bit(), bit()
+    kind, rows, words = unsigned(2), unsigned(row_bits), unsigned(len(qk_words))
+    row, count = unsigned(row_bits), unsigned(len(write_word))
+    k_slot, v_slot, q_slot = (unsigned(index_bits(slots)) for slots in (KEY_SLOTS, VALUE_SLOTS, QUERY_SLOTS))
+    last_word = bit()
+    key_bits, query_bits = log2_ceil(config.array_keys), log2_ceil(config.max_rows)
+
+    @always_comb
+    def unpack():
+        kind.next = head[2:]
+        rows.next = head[2 + row_bits : 2]
+
+    @always_comb
+    def ends():
+        if kind == LOAD_K or kind == LOAD_Q:
+            words.next = qk_words
+        else:
+            words.next = v_words
+
+    @always_comb
+    def complete():
+        last_word.next = count + 1 == words
+        pop.next = data_valid and count + 1 == words and row + 1 == rows
+
+    @always(clk.posedge)
+    def write():
+        word.next = data
+        write_word.next = count
+        k_row.next = (k_slot << key_bits) | row
+        q_row.next = (q_slot << query_bits) | row
+        v_row.next = (v_slot << key_bits) | row
+        done_rows.next = rows
+        if reset:
+            k_write.next = False
+            q_write.next = False
+            v_write.next = False
+            k_done.next = False
+            q_done.next = False
+            v_done.next = False
+            row.next = 0
+            count.next = 0
+            k_slot.next = 0
+            q_slot.next = 0
+            v_slot.next = 0
+        else:
+            k_write.next = data_valid and kind == LOAD_K
+            q_write.next = data_valid and kind == LOAD_Q
+            v_write.next = data_valid and kind != LOAD_K and kind != LOAD_Q
+            k_done.next = pop and kind == LOAD_K
+            q_done.next = pop and kind == LOAD_Q
+            v_done.next = pop and kind != LOAD_K and kind != LOAD_Q
+            if data_valid:
+                if last_word:
+                    count.next = 0
+                    row.next = row + 1
+                else:
+                    count.next = count + 1
+            if pop:
+                row.next = 0
+                if kind == LOAD_K:
+                    k_slot.next = (k_slot + 1) & (KEY_SLOTS - 1)
+                elif kind == LOAD_Q:
+                    q_slot.next = (q_slot + 1) & (QUERY_SLOTS - 1)
+                else:
+                    v_slot.next = (v_slot + 1) & (VALUE_SLOTS - 1)
+
+    depth = 1 << log2_ceil(LOADS)
+    return (
+        join([load_kind, load_rows], record),
+        queue(clk, reset, load_push, record, pop, head, head_valid, depth),
+        unpack,
+        ends,
+        complete,
+        write,
+    )

@@ -1,0 +1,109 @@
+"""Reciprocal of a row sum."""
+
+from myhdl import always, always_comb, block
+
+from golden.formats import MANTISSA_BITS, NORMAL_BITS, RECIPROCAL_BITS
+from golden.tables import RECIPROCAL_GUARD, REMAINDER_BITS, SEGMENT_BITS, reciprocal_table
+from hw.delay import delay
+from hw.signals import unsigned
+
+LEVELS = (16, 8, 4, 2, 1)
+
+
+@block
+def reciprocal(clk, total, inverse, shift, element_bits):
+    """1/l: l is normalised to an 18-bit mantissa, looked up in 512 segments and interpolated.
+
+    Latency: 11 cycles (golden.latency.RECIPROCAL): leading one 5, round 2, table 2, interpolate 2. Throughput: one a cycle.
+    A total below 2**15, which no row that saw a key has, gives a meaningless result.
+
+    Ports: clk; total: l, 16 fraction bits, at most 33 bits; inverse: UQ0.17, the reciprocal of l's mantissa in [1, 2);
+    shift: what brings O to 18 bits, l's exponent + element_bits - 17.
+    """
+    bits = max(len(total), MANTISSA_BITS + 1)
+    extra = bits - MANTISSA_BITS
+    value_bits = RECIPROCAL_BITS + RECIPROCAL_GUARD
+    values = tuple(value for value, _ in reciprocal_table())
+    slopes = tuple(slope for _, slope in reciprocal_table())
+    slope_bits = max(slopes).bit_length()
+    one = (1 << RECIPROCAL_BITS) - 1
+    half = 1 << (RECIPROCAL_GUARD - 1)
+    # Exponent of a number of `bits` bits without leading zeros, plus what O's format adds to it.
+    top_shift = bits - 1 + element_bits - (NORMAL_BITS - 1)
+
+    x = [unsigned(bits) for _ in range(len(LEVELS) + 1)]
+    zeros = [unsigned(6) for _ in range(len(LEVELS) + 1)]
+    rounded, mantissa = unsigned(MANTISSA_BITS + 1), unsigned(MANTISSA_BITS)
+    rounded_shift, mantissa_shift = unsigned(6), unsigned(6)
+    segment = unsigned(SEGMENT_BITS)
+    read_value, value, line_value = unsigned(value_bits), unsigned(value_bits), unsigned(value_bits)
+    read_slope, slope = unsigned(slope_bits), unsigned(slope_bits)
+    read_remainder, remainder = unsigned(REMAINDER_BITS), unsigned(REMAINDER_BITS)
+    product, line = unsigned(slope_bits + REMAINDER_BITS), unsigned(value_bits)
+
+    @always_comb
+    def enter():
+        x[0].next = total
+        zeros[0].next = 0
+
+    @always(clk.posedge)
+    def round_mantissa():
+        rounded.next = ((x[5] >> (extra - 1)) + 1) >> 1
+        rounded_shift.next = (top_shift - zeros[5]) & 63
+        if rounded[MANTISSA_BITS]:
+            mantissa.next = 1 << (MANTISSA_BITS - 1)
+            mantissa_shift.next = (rounded_shift + 1) & 63
+        else:
+            mantissa.next = rounded[MANTISSA_BITS:]
+            mantissa_shift.next = rounded_shift
+
+    @always_comb
+    def address():
+        segment.next = mantissa[MANTISSA_BITS - 1 : REMAINDER_BITS]
+        line.next = line_value - (product >> REMAINDER_BITS)
+
+    @always(clk.posedge)
+    def lookup_value():
+        read_value.next = values[int(segment)]
+
+    @always(clk.posedge)
+    def lookup_slope():
+        read_slope.next = slopes[int(segment)]
+
+    @always(clk.posedge)
+    def interpolate():
+        read_remainder.next = mantissa[REMAINDER_BITS:]
+        remainder.next = read_remainder
+        value.next = read_value
+        slope.next = read_slope
+        product.next = slope * remainder
+        line_value.next = value
+        if line >= (one << RECIPROCAL_GUARD):
+            inverse.next = one
+        else:
+            inverse.next = (line + half) >> RECIPROCAL_GUARD
+
+    levels = [
+        leading_one(clk, x[index], zeros[index], x[index + 1], zeros[index + 1], distance)
+        for index, distance in enumerate(LEVELS)
+    ]
+    return enter, levels, round_mantissa, address, lookup_value, lookup_slope, interpolate, delay(clk, mantissa_shift, shift, 4)
+
+
+@block
+def leading_one(clk, x, zeros, y, zeros_out, distance):
+    """Shift left by `distance` if that many top bits are zero, and count it. One cycle."""
+    bits = len(x)
+    limit = 1 << max(bits - distance, 0)
+    keep = max(bits - distance, 0)
+
+    @always(clk.posedge)
+    def level():
+        if x < limit:
+            y.next = x[keep:] << distance
+            zeros_out.next = zeros + distance
+        else:
+            y.next = x
+            zeros_out.next = zeros
+
+    return level

@@ -1,0 +1,45 @@
+"""Running row sum of the online softmax."""
+
+from myhdl import always, always_comb, block
+
+from hw.ram import ram
+from hw.shifter import shifter
+from hw.signals import bit, index_bits, signed, unsigned
+
+
+@block
+def running_sum(clk, read_row, row, valid, fresh, shift, addend, total, rows):
+    """l = half_up(l_old >> shift) + addend for a row, with l_old = 0 where fresh.
+
+    Latency: read_row at t, fresh and shift at t+1, addend, row and valid at t+4, total at t+5 (golden.latency.SUM after the
+    addend). Throughput: one row a cycle; a row may come again after 6 cycles.
+
+    Ports: clk; read_row, row: the same row, early and with its addend; valid: write l back; fresh, shift: see
+    running_maximum; addend: sum of the row's p of this tile; total: l, 16 fraction bits.
+
+    Parameters: rows: rows held.
+    """
+    bits = len(total)
+    stored = unsigned(bits)
+    old, shifted = signed(bits + 1), signed(bits + 2)
+    write, write_row = bit(), unsigned(index_bits(rows))
+
+    @always_comb
+    def clear():
+        if fresh:
+            old.next = 0
+        else:
+            old.next = stored
+
+    @always(clk.posedge)
+    def add():
+        total.next = (shifted + (addend << 1) + 1) >> 1
+        write.next = valid
+        write_row.next = row
+
+    return (
+        ram(clk, write, write_row, total, read_row, stored, rows),
+        clear,
+        shifter(clk, old, shift, shifted),
+        add,
+    )

@@ -1,0 +1,128 @@
+"""Tile walker: the schedule of golden.schedule.walk in hardware."""
+
+from myhdl import always, always_comb, block
+
+from hw.signals import copy, signed, to_signed, unsigned
+
+
+class TileRecord:
+    """What the controllers need to know of one tile; see golden.schedule.Tile."""
+
+    FIELDS = ("rows", "first_row", "final_end", "diagonal", "keys", "first", "last", "end")
+
+    def __init__(self, config):
+        row_bits = config.max_rows.bit_length()
+        self.rows = unsigned(row_bits)
+        self.first_row = unsigned(row_bits)
+        self.final_end = unsigned(row_bits)
+        self.diagonal = signed(position_bits(config))
+        self.keys = unsigned(config.array_keys.bit_length())
+        self.first = unsigned(1)  # first tile of its block
+        self.last = unsigned(1)  # last tile of its block
+        self.end = unsigned(1)  # last tile of all
+
+    def signals(self):
+        return [getattr(self, name) for name in self.FIELDS]
+
+    @property
+    def bits(self):
+        return sum(len(signal) for signal in self.signals())
+
+
+def position_bits(config):
+    """Signed bits of a position relative to a tile: within +-(3 * max_keys + max_rows)."""
+    return (3 * config.max_keys + config.max_rows).bit_length() + 2
+
+
+@block
+def unpack_tile(vector, tile):
+    """Take a packed TileRecord (see hw.signals.join) apart. Combinational."""
+    instances, low = [], 0
+    for name in TileRecord.FIELDS:
+        field = getattr(tile, name)
+        part = vector(low + len(field), low)
+        instances.append(to_signed(part, field) if name == "diagonal" else copy(part, field))
+        low += len(field)
+    return instances
+
+
+@block
+def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, start_position, causal, tile, config):
+    """Walk blocks of query rows, and for each the tiles of keys it sees.
+
+    Latency: the record of the first tile one cycle after start, of the next one cycle after advance.
+
+    Ports: clk; start: begin at row 0, key 0; advance: next tile; n_q, n_kv, q_rows, q_position, causal: descriptor, constant
+    from the cycle after start; start_position: q_position as it is with start; tile: TileRecord (out), combinational from
+    the walker's registers.
+    """
+    width = config.array_keys
+    length_bits = len(n_q)
+    rows_left, keys_left = unsigned(length_bits), unsigned(length_bits)
+    block_diagonal = signed(len(tile.diagonal))
+    boundary = signed(len(tile.diagonal) + 1)
+    final_end, last_tile, last_block = unsigned(len(tile.rows)), unsigned(1), unsigned(1)
+    rows, first_row = unsigned(len(tile.rows)), unsigned(len(tile.rows))
+    first = unsigned(1)
+    diagonal = signed(len(tile.diagonal))
+
+    @always_comb
+    def shape():
+        last_block.next = rows_left <= q_rows
+        last_tile.next = keys_left <= width
+        boundary.next = width + 1 - diagonal
+        if rows_left <= q_rows:
+            rows.next = rows_left
+        else:
+            rows.next = q_rows
+        if keys_left <= width:
+            tile.keys.next = keys_left
+        else:
+            tile.keys.next = width
+
+    @always_comb
+    def finals():
+        if last_tile:
+            final_end.next = rows
+        elif causal and boundary > first_row:
+            if boundary > rows:
+                final_end.next = rows
+            else:
+                final_end.next = boundary
+        else:
+            final_end.next = first_row
+
+    @always_comb
+    def record():
+        tile.rows.next = rows
+        tile.first_row.next = first_row
+        tile.final_end.next = final_end
+        tile.diagonal.next = diagonal
+        tile.first.next = first
+        tile.last.next = final_end == rows
+        tile.end.next = final_end == rows and last_block
+
+    @always(clk.posedge)
+    def step():
+        if start:
+            rows_left.next = n_q
+            keys_left.next = n_kv
+            first_row.next = 0
+            first.next = 1
+            diagonal.next = start_position + 1
+            block_diagonal.next = start_position + 1
+        elif advance:
+            if final_end == rows:
+                rows_left.next = rows_left - rows
+                keys_left.next = n_kv
+                first_row.next = 0
+                first.next = 1
+                diagonal.next = block_diagonal + q_rows
+                block_diagonal.next = block_diagonal + q_rows
+            else:
+                keys_left.next = keys_left - width
+                first_row.next = final_end
+                first.next = 0
+                diagonal.next = diagonal - width
+
+    return shape, finals, record, step

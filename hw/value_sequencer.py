@@ -1,0 +1,128 @@
+"""Row sequencer of P.V: which probability row meets which chunk of V, and when."""
+
+from myhdl import always, always_comb, block
+
+from golden import latency
+from golden.config import log2_ceil
+from hw.p_buffer import p_rows
+from hw.queue import queue
+from hw.signals import bit, join, unsigned
+
+TILES = 16  # that softmax may be ahead of P.V: K runs at most the V buffer's eight tiles and the arrays' two ahead
+
+
+def output_rows(config):
+    """Chunks of finished rows that wait for memory at most: a whole block."""
+    return max(2, config.max_rows * config.max_chunks)
+
+
+@block
+def value_sequencer(
+    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_end, p_started, loaded, output_pop,
+    go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, end, config,
+):  # fmt: skip
+    """Stream the p rows of a tile once for each chunk of the value dimension, as soon as V and p are there.
+
+    Latency: go to the first row's read index, one cycle; a row a cycle from there, never faster than softmax writes them. Throughput:
+    as score_sequencer. A pass with final rows waits for room in the output queue.
+
+    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_end: a tile has gone into Q.K^T for the
+    last time, with that many rows streamed, of which so many are final, and whether it is the last tile; p_started: the first
+    row of a tile has been written to the P buffer; loaded: see weight_feeder; output_pop: the output queue has given up a
+    row; go: pass begins with the next cycle; p_release, p_released: the tile's rows are being read for the last time;
+    read_index: P buffer read port; with it valid, swap (first row of the pass), chunk, last_chunk, end (last tile).
+    """
+    depth, capacity, loop = p_rows(config), output_rows(config), latency.ROW_LOOP
+    row_bits = len(tile_rows)
+    record, head = unsigned(2 * row_bits + 1), unsigned(2 * row_bits + 1)
+    tile_valid, pop, last = bit(), bit(), bit()
+    rows, finals, left = unsigned(row_bits), unsigned(row_bits), unsigned(row_bits)
+    head_end = unsigned(1)
+    next_chunk = unsigned(len(chunks))
+    base, index = unsigned(log2_ceil(depth)), unsigned(log2_ceil(depth))
+    started = unsigned(TILES.bit_length())
+    used = unsigned(capacity.bit_length())
+    idle = unsigned(loop.bit_length())
+
+    @always_comb
+    def unpack():
+        rows.next = head[row_bits:]
+        finals.next = head[2 * row_bits : row_bits]
+        head_end.next = head[2 * row_bits]
+        last.next = next_chunk + 1 == chunks
+        read_index.next = index
+
+    @always_comb
+    def start_pass():
+        go.next = (
+            tile_valid
+            and loaded
+            and (started != 0 or next_chunk != 0)
+            and (not valid or left == 0)
+            and idle + rows >= loop
+            and used + finals <= capacity
+        )
+
+    @always_comb
+    def release():
+        pop.next = go and last
+        p_release.next = go and last
+        p_released.next = rows
+
+    @always(clk.posedge)
+    def passes():
+        if reset:
+            valid.next = False
+            next_chunk.next = 0
+            base.next = 0
+            idle.next = loop
+        else:
+            if go:
+                valid.next = True
+                left.next = rows - 1
+                index.next = base
+                chunk.next = next_chunk
+                last_chunk.next = last
+                end.next = head_end
+                if last:
+                    next_chunk.next = 0
+                    base.next = (base + rows) & (depth - 1)
+                else:
+                    next_chunk.next = next_chunk + 1
+            elif valid and left != 0:
+                left.next = left - 1
+                index.next = (index + 1) & (depth - 1)
+            else:
+                valid.next = False
+            swap.next = go
+            if go or (valid and left != 0):
+                idle.next = 0
+            elif idle < loop:
+                idle.next = idle + 1
+
+    @always(clk.posedge)
+    def account():
+        if reset:
+            started.next = 0
+            used.next = 0
+        else:
+            if p_started and not (go and next_chunk == 0):
+                started.next = started + 1
+            elif go and next_chunk == 0 and not p_started:
+                started.next = started - 1
+            if go and output_pop:
+                used.next = used + finals - 1
+            elif go:
+                used.next = used + finals
+            elif output_pop:
+                used.next = used - 1
+
+    return (
+        join([tile_rows, tile_finals, tile_end], record),
+        queue(clk, reset, tile_push, record, pop, head, tile_valid, TILES),
+        unpack,
+        start_pass,
+        release,
+        passes,
+        account,
+    )

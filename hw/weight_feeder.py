@@ -1,0 +1,94 @@
+"""Weight feeder: shifts the chunks of each K or V tile into an array's next-weight registers."""
+
+from myhdl import always, always_comb, block
+
+from golden import latency
+from golden.config import log2_ceil
+from hw.delay import delay
+from hw.queue import queue
+from hw.signals import bit, unsigned
+
+
+@block
+def weight_feeder(
+    clk, reset, tile_done, tile_rows, chunks, tail_mask, take, loaded, release,
+    read_row, read_chunk, mask, shift, first, slots, config,
+):  # fmt: skip
+    """For each complete tile and each chunk of it, read one key a cycle, the last first, once the array can take it.
+
+    Keys that the tile lacks and elements beyond the dimension are masked to zero.
+
+    Latency: a chunk takes array_keys cycles; loaded follows the last read by one. Throughput: a chunk every array_keys + 1
+    cycles.
+
+        take      ___|1|_________       the row sequencer starts with the loaded weights
+        reads     _____|C-1 ... 0|_     next chunk
+        loaded    ___|_|_________|1     (until take)
+
+    Ports: clk, reset; tile_done, tile_rows: a tile of that many keys is in the buffer; chunks: chunks of a row; tail_mask: valid
+    elements of the last chunk; take: the loaded weights are swapped in by the row read in the next cycle; loaded: the next-weight
+    registers will be complete for a row read from now on; release: a tile has been read for the last time; read_row,
+    read_chunk, mask: buffer read port; shift, first: for the array, with the buffer's output.
+
+    Parameters: slots: tiles in the buffer.
+    """
+    key_bits = log2_ceil(config.array_keys)
+    last_key = config.array_keys - 1
+    busy, begin, finish, tile_valid = bit(), bit(), bit(), bit()
+    tile_keys = unsigned(len(tile_rows))
+    key, chunk = unsigned(max(1, key_bits)), unsigned(len(read_chunk))
+    slot = unsigned(log2_ceil(slots))
+    first_read = bit()
+    all_elements = (1 << config.array_depth) - 1
+
+    @always_comb
+    def decide():
+        begin.next = tile_valid and not busy and (not loaded or take)
+        finish.next = busy and key == 0
+        release.next = busy and key == 0 and chunk + 1 == chunks
+        first_read.next = busy and key == last_key
+
+    @always_comb
+    def read():
+        read_row.next = (slot << key_bits) | key
+        read_chunk.next = chunk
+        if key >= tile_keys:
+            mask.next = 0
+        elif chunk + 1 == chunks:
+            mask.next = tail_mask
+        else:
+            mask.next = all_elements
+
+    @always(clk.posedge)
+    def step():
+        if reset:
+            busy.next = False
+            loaded.next = False
+            chunk.next = 0
+            slot.next = 0
+        else:
+            if begin:
+                busy.next = True
+                key.next = last_key
+            elif finish:
+                busy.next = False
+                if release:
+                    chunk.next = 0
+                    slot.next = (slot + 1) & (slots - 1)
+                else:
+                    chunk.next = chunk + 1
+            elif busy:
+                key.next = key - 1
+            if finish:
+                loaded.next = True
+            elif take:
+                loaded.next = False
+
+    return (
+        decide,
+        read,
+        step,
+        queue(clk, reset, tile_done, tile_rows, release, tile_keys, tile_valid, slots),
+        delay(clk, busy, shift, latency.FEED, reset),
+        delay(clk, first_read, first, latency.FEED, reset),
+    )
