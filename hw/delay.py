@@ -72,3 +72,22 @@ def cleared_line(clk, reset, d, q, cycles):
             q.next = line[stages - 1]
 
     return shift
+
+
+class Delays:
+    """Delayed copies of signals, collected while a block is written down and instantiated by it at the end.
+
+        later = Delays(clk, reset)
+        x_3 = later(x, 3)
+        return logic, [delay(*line) for line in later.lines]
+    """
+
+    def __init__(self, clk, reset):
+        self.lines = []
+        self._clk, self._reset = clk, reset
+
+    def __call__(self, signal, cycles, clear=False):
+        """A copy of `signal`, `cycles` later; clear: reset clears it on the way."""
+        delayed = Signal(signal.val)
+        self.lines.append((self._clk, signal, delayed, cycles, self._reset if clear else None))
+        return delayed

@@ -5,7 +5,7 @@ from myhdl import always, always_comb, block
 from golden import latency
 from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS
 from golden.formats import MAX_BITS, OUTPUT_BITS, P_BITS, SHIFT_BITS
-from hw.delay import delay
+from hw.delay import Delays, delay
 from hw.loader import loader
 from hw.operand_buffer import operand_buffer, row_chunks
 from hw.output_stage import output_stage
@@ -20,7 +20,7 @@ from hw.softmax_row import softmax_row
 from hw.systolic_array import psum_bits, systolic_array
 from hw.tile_walker import TileRecord, unpack_tile
 from hw.value_sequencer import output_rows, value_sequencer
-from hw.weight_feeder import weight_feeder
+from hw.weight_source import weight_source
 from hw.writer import writer
 
 TILE_QUEUE = 8  # tiles planned and not yet through Q.K^T: the K buffer's four, one in the array, one starting
@@ -44,10 +44,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     run, accept, begin, done = Run(config), bit(), bit(), bit()
     instances = []
 
-    def later(signal, like, cycles, clear=False):
-        delayed = like()
-        instances.append(delay(clk, signal, delayed, cycles, reset if clear else None))
-        return delayed
+    later = Delays(clk, reset)
 
     def row_like():
         return unsigned(row_bits)
@@ -111,7 +108,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     done_rows = unsigned(len(planned.rows))
     instances += [
         loader(
-            clk, reset, accept, descriptor.q_position, run, k_release, q_release, v_release,
+            clk, reset, begin, run, k_release, q_release, v_release,
             read, planned, tile_push, load_push, load_kind, load_rows, counters, config,
         ),
         join(planned.signals(), packed),
@@ -125,26 +122,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
 
     # ---- Q.K^T: weights, rows, array, partial sums
 
-    def feed(tile_done, slots, chunks, tail_mask, take, release, write_enable, write_row):
-        """Buffer and feeder of one array's weights; returns loaded, weights, shift and first."""
-        loaded, shift, first = bit(), bit(), bit()
-        weights = unsigned(depth * element_bits)
-        read_row, read_chunk, mask = unsigned(len(write_row)), unsigned(chunk_bits), unsigned(depth)
-        instances.extend([
-            weight_feeder(
-                clk, reset, tile_done, done_rows, chunks, tail_mask, take, loaded, release,
-                read_row, read_chunk, mask, shift, first, slots, config,
-            ),
-            operand_buffer(
-                clk, write_enable, write_row, write_word, word, read_row, read_chunk, mask, weights, config, slots * lanes
-            ),
-        ])  # fmt: skip
-        return loaded, weights, shift, first
-
     score_go, p_release, p_released = bit(), bit(), unsigned(len(tile.rows))
-    k_loaded, k_weights, k_shift, k_first = feed(
-        k_done, KEY_SLOTS, run.qk_chunks, run.qk_mask, score_go, k_release, k_write, k_row
-    )
+    k_loaded, k_shift, k_first, k_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
     q_read_row, q_read_chunk, q_mask = unsigned(len(q_row)), unsigned(chunk_bits), unsigned(depth)
     score_valid, score_swap, first_chunk, last_chunk, pass_row, start_tile = (bit() for _ in range(6))
     final, last_final = bit(), bit()
@@ -154,8 +133,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     partial = unsigned(lanes * psum_bits(score_bound, depth))
     scores = unsigned(lanes * config.score_bits)
     out_at = latency.FEED + array_latency
-    row_late = later(score_row, row_like, out_at - 2)
-    row_partial = later(row_late, row_like, 2)
+    row_late = later(score_row, out_at - 2)
+    row_partial = later(row_late, 2)
     last_valid = bit()
 
     @always_comb
@@ -165,6 +144,10 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
 
     instances += [
         last_valid_row,
+        weight_source(
+            clk, reset, k_write, k_row, write_word, word, k_done, done_rows, run.qk_chunks, run.qk_mask, score_go,
+            k_loaded, k_release, k_weights, k_shift, k_first, KEY_SLOTS, config,
+        ),
         score_sequencer(
             clk, reset, run.causal, run.qk_chunks, run.qk_mask, tile, tile_valid, k_loaded, q_done, p_release, p_released,
             score_go, tile_pop, q_release, q_read_row, q_read_chunk, q_mask, score_valid, score_swap,
@@ -175,12 +158,12 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
             QUERY_SLOTS * config.max_rows,
         ),
         systolic_array(
-            clk, q_rows, partial, k_weights, k_shift, k_first, later(score_swap, bit, latency.FEED, True),
+            clk, q_rows, partial, k_weights, k_shift, k_first, later(score_swap, latency.FEED, True),
             depth, lanes, element_bits, element_bits, score_bound, "columns", array_latency,
         ),
         score_accumulator(
-            clk, partial, row_late, row_partial, later(first_chunk, bit, out_at - 1),
-            later(score_valid, bit, out_at, True), scores, config,
+            clk, partial, row_late, row_partial, later(first_chunk, out_at - 1),
+            later(score_valid, out_at, True), scores, config,
         ),
     ]  # fmt: skip
 
@@ -193,7 +176,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     p_at = latency.row_to_p(config)
     p_index_bits = index_bits(p_rows(config))
     p_index, read_index = unsigned(p_index_bits), unsigned(p_index_bits)
-    p_final, p_last_final = later(final, bit, p_at), later(last_final, bit, p_at)
+    p_final, p_last_final = later(final, p_at), later(last_final, p_at)
     act, act_row, act_shift = unsigned(lanes * (P_BITS + 1)), row_like(), unsigned(SHIFT_BITS)
     act_fresh, act_final, act_last_final = bit(), bit(), bit()
 
@@ -204,8 +187,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     instances += [
         saturation,
         softmax_row(
-            clk, reset, later(last_valid, bit, scores_at, True), scores, later(row_partial, row_like, latency.SCORE_SUM),
-            later(start_tile, bit, scores_at), later(visible, lambda: unsigned(len(visible)), scores_at),
+            clk, reset, later(last_valid, scores_at, True), scores, later(row_partial, latency.SCORE_SUM),
+            later(start_tile, scores_at), later(visible, scores_at),
             run.scale_mantissa, run.scale_shift,
             p, p_valid, p_row, p_shift, p_fresh, total, maximum, seen, saturated, config,
         ),
@@ -218,9 +201,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     # ---- P.V, normalisation, memory writes
 
     value_go, output_pop = bit(), bit()
-    v_loaded, v_weights, v_shift, v_first = feed(
-        v_done, VALUE_SLOTS, run.v_chunks, run.v_mask, value_go, v_release, v_write, v_row
-    )
+    v_loaded, v_shift, v_first, v_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
     value_valid, value_swap, value_chunk = bit(), bit(), unsigned(len(run.v_chunks))
     value_last_chunk, value_end = bit(), bit()
     streamed, finals = unsigned(len(tile.rows)), unsigned(len(tile.rows))
@@ -240,14 +221,18 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     instances += [
         tile_rows,
         last_push,
+        weight_source(
+            clk, reset, v_write, v_row, write_word, word, v_done, done_rows, run.v_chunks, run.v_mask, value_go,
+            v_loaded, v_release, v_weights, v_shift, v_first, VALUE_SLOTS, config,
+        ),
         value_sequencer(
             clk, reset, run.v_chunks, tile_pop, streamed, finals, tile.end,
-            later(pass_row, bit, p_at + latency.reciprocal_wait(config), True), v_loaded, output_pop,
+            later(pass_row, p_at + latency.reciprocal_wait(config), True), v_loaded, output_pop,
             value_go, p_release, p_released, read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_end,
             config,
         ),
         systolic_array(
-            clk, act, products, v_weights, v_shift, v_first, later(value_swap, bit, latency.FEED, True),
+            clk, act, products, v_weights, v_shift, v_first, later(value_swap, latency.FEED, True),
             lanes, depth, P_BITS + 1, element_bits, value_bound, "rows", array_latency,
         ),
         output_stage(
@@ -261,4 +246,4 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
             run.tail_elements, write, output_pop, done, counters.o_bytes, config, output_rows(config),
         ),
     ]  # fmt: skip
-    return instances
+    return instances, [delay(*line) for line in later.lines]

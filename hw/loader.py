@@ -12,7 +12,7 @@ LOADS = KEY_SLOTS + QUERY_SLOTS + VALUE_SLOTS  # that can be under way at once
 
 @block
 def loader(
-    clk, reset, start, start_position, descriptor, k_release, q_release, v_release,
+    clk, reset, start, descriptor, k_release, q_release, v_release,
     read, tile, tile_push, load_push, load_kind, load_rows, counters, config,
 ):  # fmt: skip
     """Load K, Q and V in the order of golden.schedule.load_order, one burst a row, as buffers become free.
@@ -25,7 +25,7 @@ def loader(
         load_push ___|1|            bursts of the load follow from the next cycle
         read.valid _____|1 1 1 1    a row each, with ready
 
-    Ports: clk, reset; start, start_position: see tile_walker; descriptor: constant from the cycle after start; k_release,
+    Ports: clk, reset; start: a run begins; descriptor: its Run, constant; k_release,
     q_release, v_release: a buffer has become free; read: ReadPort, request side; tile, tile_push: record of each tile when its K
     is planned; load_push, load_kind, load_rows: each load when its bursts begin; counters: k_bytes, q_bytes, v_bytes, k_loads,
     v_loads.
@@ -197,7 +197,7 @@ def loader(
                 counters.v_loads.next = counters.v_loads + 1
 
     walker = tile_walker(
-        clk, start, advance, descriptor.n_q, descriptor.n_kv, descriptor.q_rows, descriptor.q_position, start_position,
+        clk, start, advance, descriptor.n_q, descriptor.n_kv, descriptor.q_rows, descriptor.q_position,
         descriptor.causal, tile, config,
     )  # fmt: skip
     return reserve, decide, strobes, planner, credits, next_address, bursts, length, count, walker

@@ -4,7 +4,7 @@ from myhdl import always_comb, block
 
 from golden import latency
 from golden.formats import RECIPROCAL_BITS, SHIFT_BITS
-from hw.delay import delay
+from hw.delay import Delays, delay
 from hw.normalise import normalise
 from hw.output_accumulator import output_accumulator
 from hw.p_buffer import p_rows
@@ -34,29 +34,14 @@ def output_stage(
     chunk_width = len(chunk)
     instances = []
 
-    def later(signal, like, cycles, clear=False):
-        delayed = like()
-        instances.append(delay(clk, signal, delayed, cycles, reset if clear else None))
-        return delayed
-
-    def row_like():
-        return unsigned(row_bits)
-
-    def chunk_like():
-        return unsigned(chunk_width)
-
-    def index_like():
-        return unsigned(index_width)
-
-    def shift_like():
-        return unsigned(SHIFT_BITS)
+    later = Delays(clk, reset)
 
     # ---- 1/l of final rows, by index in the P buffer
 
     total_at = latency.tree(config) + latency.SUM
     final_total, done_total = bit(), bit()
-    total_final = later(p_final, bit, total_at)
-    total_valid = later(p_valid, bit, total_at, True)
+    total_final = later(p_final, total_at)
+    total_valid = later(p_valid, total_at, True)
 
     @always_comb
     def final_state():
@@ -73,7 +58,7 @@ def output_stage(
     inverse_bits = RECIPROCAL_BITS + 6 + 1
     entry, stored, held = (unsigned(inverse_bits) for _ in range(3))
     held_inverse, held_shift, held_seen = unsigned(RECIPROCAL_BITS), unsigned(6), bit()
-    seen_late = later(seen, bit, latency.RECIPROCAL)
+    seen_late = later(seen, latency.RECIPROCAL)
 
     @always_comb
     def pack():
@@ -91,12 +76,12 @@ def output_stage(
     o_at = out_at + latency.ACCUMULATE
     ahead = array_latency - latency.OUTPUT_READ_AHEAD
     accumulated = unsigned(config.array_depth * config.accumulator_bits)
-    early_row = later(act_row, row_like, ahead)
-    early_chunk = later(chunk, chunk_like, out_at - latency.OUTPUT_READ_AHEAD)
-    out_valid = later(valid, bit, out_at, True)
+    early_row = later(act_row, ahead)
+    early_chunk = later(chunk, out_at - latency.OUTPUT_READ_AHEAD)
+    out_valid = later(valid, out_at, True)
     finished = bit()
-    final_o = later(act_final, bit, array_latency + latency.ACCUMULATE)
-    valid_o = later(out_valid, bit, latency.ACCUMULATE, True)
+    final_o = later(act_final, array_latency + latency.ACCUMULATE)
+    valid_o = later(out_valid, latency.ACCUMULATE, True)
 
     @always_comb
     def finish():
@@ -111,10 +96,10 @@ def output_stage(
         reciprocal(clk, total, inverse, normal_shift, config.element_bits),
         ram(
             clk,
-            later(final_total, bit, latency.RECIPROCAL, True),
-            later(p_index, index_like, total_at + latency.RECIPROCAL),
+            later(final_total, latency.RECIPROCAL, True),
+            later(p_index, total_at + latency.RECIPROCAL),
             entry,
-            later(index, index_like, o_at - 2),
+            later(index, o_at - 2),
             stored,
             p_rows(config),
         ),
@@ -123,11 +108,11 @@ def output_stage(
             clk,
             early_row,
             early_chunk,
-            later(act_fresh, bit, ahead + 1),
-            later(act_shift, shift_like, ahead + 1),
+            later(act_fresh, ahead + 1),
+            later(act_shift, ahead + 1),
             products,
-            later(early_row, row_like, latency.OUTPUT_READ_AHEAD),
-            later(early_chunk, chunk_like, latency.OUTPUT_READ_AHEAD),
+            later(early_row, latency.OUTPUT_READ_AHEAD),
+            later(early_chunk, latency.OUTPUT_READ_AHEAD),
             out_valid,
             accumulated,
             config,
@@ -138,4 +123,4 @@ def output_stage(
         delay(clk, last_chunk, out_last_chunk, push_at),
         delay(clk, end, out_end, push_at),
     ]
-    return instances
+    return instances, [delay(*line) for line in later.lines]

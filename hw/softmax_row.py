@@ -4,7 +4,7 @@ from myhdl import always_comb, block
 
 from golden import latency
 from golden.formats import MAX_BITS, P_BITS, SHIFT_BITS, Z_BITS
-from hw.delay import delay
+from hw.delay import Delays, delay
 from hw.exp2 import exp2
 from hw.running_maximum import running_maximum
 from hw.running_sum import running_sum
@@ -40,16 +40,7 @@ def softmax_row(
 
     instances = []
 
-    def later(signal, like, cycles):
-        delayed = like()
-        instances.append(delay(clk, signal, delayed, cycles))
-        return delayed
-
-    def visible_bits():
-        return unsigned(len(visible))
-
-    def row_of():
-        return unsigned(row_bits)
+    later = Delays(clk, reset)
 
     z = [signed(Z_BITS) for _ in range(lanes)]
     z_late = [signed(Z_BITS) for _ in range(lanes)]
@@ -60,11 +51,11 @@ def softmax_row(
     rescale, fresh, seen = unsigned(SHIFT_BITS), bit(), bit()
     any_visible = bit()
 
-    visible_z = later(visible, visible_bits, latency.SCALE)
-    visible_exp2 = later(visible_z, visible_bits, maximum_at + 1 - latency.SCALE)
-    row_top = later(row, row_of, top_at)
-    start_top = later(start, bit, top_at)
-    visible_top = later(visible_z, visible_bits, top_at - latency.SCALE)
+    visible_z = later(visible, latency.SCALE)
+    visible_exp2 = later(visible_z, maximum_at + 1 - latency.SCALE)
+    row_top = later(row, top_at)
+    start_top = later(start, top_at)
+    visible_top = later(visible_z, top_at - latency.SCALE)
     valid_top = bit()
 
     @always_comb
@@ -99,11 +90,11 @@ def softmax_row(
         adder_tree(clk, probabilities, total_addend),
         running_sum(
             clk,
-            later(row_top, row_of, sum_at - 4 - top_at),
-            later(p_row, row_of, tree),
-            later(p_valid, bit, tree),
-            later(fresh, bit, sum_at - 3 - shift_at),
-            later(rescale, lambda: unsigned(SHIFT_BITS), sum_at - 3 - shift_at),
+            later(row_top, sum_at - 4 - top_at),
+            later(p_row, tree),
+            later(p_valid, tree),
+            later(fresh, sum_at - 3 - shift_at),
+            later(rescale, sum_at - 3 - shift_at),
             total_addend,
             total,
             config.max_rows,
@@ -111,7 +102,7 @@ def softmax_row(
         delay(clk, maximum, total_maximum, sum_at + latency.SUM - maximum_at),
         delay(clk, seen, total_seen, sum_at + latency.SUM - shift_at),
     ]
-    return instances
+    return instances, [delay(*line) for line in later.lines]
 
 
 @block

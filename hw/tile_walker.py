@@ -47,14 +47,13 @@ def unpack_tile(vector, tile):
 
 
 @block
-def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, start_position, causal, tile, config):
+def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile, config):
     """Walk blocks of query rows, and for each the tiles of keys it sees.
 
     Latency: the record of the first tile one cycle after start, of the next one cycle after advance.
 
     Ports: clk; start: begin at row 0, key 0; advance: next tile; n_q, n_kv, q_rows, q_position, causal: descriptor, constant
-    from the cycle after start; start_position: q_position as it is with start; tile: TileRecord (out), combinational from
-    the walker's registers.
+    during a run; tile: TileRecord (out), combinational from the walker's registers.
     """
     width = config.array_keys
     length_bits = len(n_q)
@@ -109,8 +108,8 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, start_positi
             keys_left.next = n_kv
             first_row.next = 0
             first.next = 1
-            diagonal.next = start_position + 1
-            block_diagonal.next = start_position + 1
+            diagonal.next = q_position + 1
+            block_diagonal.next = q_position + 1
         elif advance:
             if final_end == rows:
                 rows_left.next = rows_left - rows
