@@ -123,7 +123,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     # ---- Q.K^T: weights, rows, array, partial sums
 
     score_go, p_release, p_released = bit(), bit(), unsigned(len(tile.rows))
-    k_loaded, k_shift, k_first, k_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
+    k_ready, k_shift, k_first, k_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
     q_read_row, q_read_chunk, q_mask = unsigned(len(q_row)), unsigned(chunk_bits), unsigned(depth)
     score_valid, score_swap, first_chunk, last_chunk, pass_row, start_tile = (bit() for _ in range(6))
     final, last_final = bit(), bit()
@@ -146,10 +146,10 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
         last_valid_row,
         weight_source(
             clk, reset, k_write, k_row, write_word, word, k_done, done_rows, run.qk_chunks, run.qk_mask, score_go,
-            k_loaded, k_release, k_weights, k_shift, k_first, KEY_SLOTS, config,
+            k_ready, k_release, k_weights, k_shift, k_first, KEY_SLOTS, config,
         ),
         score_sequencer(
-            clk, reset, run.causal, run.qk_chunks, run.qk_mask, tile, tile_valid, k_loaded, q_done, p_release, p_released,
+            clk, reset, run.causal, run.qk_chunks, run.qk_mask, tile, tile_valid, k_ready, q_done, p_release, p_released,
             score_go, tile_pop, q_release, q_read_row, q_read_chunk, q_mask, score_valid, score_swap,
             score_row, first_chunk, last_chunk, pass_row, visible, start_tile, final, last_final, config,
         ),
@@ -201,7 +201,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     # ---- P.V, normalisation, memory writes
 
     value_go, output_pop = bit(), bit()
-    v_loaded, v_shift, v_first, v_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
+    v_ready, v_shift, v_first, v_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
     value_valid, value_swap, value_chunk = bit(), bit(), unsigned(len(run.v_chunks))
     value_last_chunk, value_end = bit(), bit()
     streamed, finals = unsigned(len(tile.rows)), unsigned(len(tile.rows))
@@ -223,11 +223,11 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
         last_push,
         weight_source(
             clk, reset, v_write, v_row, write_word, word, v_done, done_rows, run.v_chunks, run.v_mask, value_go,
-            v_loaded, v_release, v_weights, v_shift, v_first, VALUE_SLOTS, config,
+            v_ready, v_release, v_weights, v_shift, v_first, VALUE_SLOTS, config,
         ),
         value_sequencer(
             clk, reset, run.v_chunks, tile_pop, streamed, finals, tile.end,
-            later(pass_row, p_at + latency.reciprocal_wait(config), True), v_loaded, output_pop,
+            later(pass_row, p_at + latency.reciprocal_wait(config), True), v_ready, output_pop,
             value_go, p_release, p_released, read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_end,
             config,
         ),

@@ -29,6 +29,7 @@ def receiver(
     k_slot, v_slot, q_slot = (unsigned(index_bits(slots)) for slots in (KEY_SLOTS, VALUE_SLOTS, QUERY_SLOTS))
     last_word = bit()
     key_bits, query_bits = log2_ceil(config.array_keys), log2_ceil(config.max_rows)
+    key_mask, query_mask = config.array_keys - 1, config.max_rows - 1
 
     @always_comb
     def unpack():
@@ -51,9 +52,9 @@ def receiver(
     def write():
         word.next = data
         write_word.next = count
-        k_row.next = (k_slot << key_bits) | row
-        q_row.next = (q_slot << query_bits) | row
-        v_row.next = (v_slot << key_bits) | row
+        k_row.next = (k_slot << key_bits) | (row & key_mask)
+        q_row.next = (q_slot << query_bits) | (row & query_mask)
+        v_row.next = (v_slot << key_bits) | (row & key_mask)
         done_rows.next = rows
         if reset:
             k_write.next = False

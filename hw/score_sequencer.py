@@ -10,7 +10,7 @@ from hw.signals import bit, signed, unsigned
 
 @block
 def score_sequencer(
-    clk, reset, causal, chunks, tail_mask, tile, tile_valid, loaded, q_done, p_release, p_released,
+    clk, reset, causal, chunks, tail_mask, tile, tile_valid, weights_ready, q_done, p_release, p_released,
     go, tile_pop, q_release, read_row, read_chunk, mask, valid, swap,
     row, first_chunk, last_chunk, pass_row, visible, start, final, last_final, config,
 ):  # fmt: skip
@@ -19,7 +19,7 @@ def score_sequencer(
     Latency: go to the first row's read address, one cycle; a row a cycle from there. Throughput: no gap between passes of at least
     latency.ROW_LOOP rows whose weights are loaded; shorter ones are spaced so that a row comes again after ROW_LOOP cycles.
 
-    Ports: clk, reset; causal, chunks, tail_mask: constant during a run; tile, tile_valid: next tile's TileRecord; loaded: see
+    Ports: clk, reset; causal, chunks, tail_mask: constant during a run; tile, tile_valid: next tile's TileRecord; weights_ready: see
     weight_feeder; q_done: a block of Q is in its bank; p_release, p_released: rows of the P buffer have become free; go: pass begins
     with the next cycle; tile_pop: with the go of a tile's last chunk; q_release: with that of a block's last tile; read_row,
     read_chunk, mask: Q buffer read port; with them valid, swap (first row of the pass), row, first_chunk, last_chunk, pass_row
@@ -48,7 +48,7 @@ def score_sequencer(
     def start_pass():
         go.next = (
             tile_valid
-            and loaded
+            and weights_ready
             and q_ready != 0
             and (not valid or left == 0)
             and idle + streamed >= loop

@@ -18,7 +18,7 @@ def output_rows(config):
 
 @block
 def value_sequencer(
-    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_end, p_started, loaded, output_pop,
+    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_end, p_started, weights_ready, output_pop,
     go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, end, config,
 ):  # fmt: skip
     """Stream the p rows of a tile once for each chunk of the value dimension, as soon as V and p are there.
@@ -28,7 +28,7 @@ def value_sequencer(
 
     Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_end: a tile has gone into Q.K^T for the
     last time, with that many rows streamed, of which so many are final, and whether it is the last tile; p_started: the first
-    row of a tile has been written to the P buffer; loaded: see weight_feeder; output_pop: the output queue has given up a
+    row of a tile has been written to the P buffer; weights_ready: see weight_feeder; output_pop: the output queue has given up a
     row; go: pass begins with the next cycle; p_release, p_released: the tile's rows are being read for the last time;
     read_index: P buffer read port; with it valid, swap (first row of the pass), chunk, last_chunk, end (last tile).
     """
@@ -56,7 +56,7 @@ def value_sequencer(
     def start_pass():
         go.next = (
             tile_valid
-            and loaded
+            and weights_ready
             and (started != 0 or next_chunk != 0)
             and (not valid or left == 0)
             and idle + rows >= loop

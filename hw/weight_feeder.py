@@ -11,30 +11,30 @@ from hw.signals import bit, unsigned
 
 @block
 def weight_feeder(
-    clk, reset, tile_done, tile_rows, chunks, tail_mask, take, loaded, release,
+    clk, reset, tile_done, tile_rows, chunks, tail_mask, take, ready, release,
     read_row, read_chunk, mask, shift, first, slots, config,
 ):  # fmt: skip
     """For each complete tile and each chunk of it, read one key a cycle, the last first, once the array can take it.
 
     Keys that the tile lacks and elements beyond the dimension are masked to zero.
 
-    Latency: a chunk takes array_keys cycles; loaded follows the last read by one. Throughput: a chunk every array_keys + 1
-    cycles.
+    Latency: a chunk takes array_keys cycles; ready comes with its last read. Throughput: a chunk every array_keys cycles,
+    one more at a new tile.
 
-        take      ___|1|_________       the row sequencer starts with the loaded weights
-        reads     _____|C-1 ... 0|_     next chunk
-        loaded    ___|_|_________|1     (until take)
+        take      ___|1|___________     the row sequencer starts with the loaded weights
+        reads     _____|C-1 ... 1 0|    next chunk
+        ready     ___|1|_________|1     until take
 
     Ports: clk, reset; tile_done, tile_rows: a tile of that many keys is in the buffer; chunks: chunks of a row; tail_mask: valid
-    elements of the last chunk; take: the loaded weights are swapped in by the row read in the next cycle; loaded: the next-weight
-    registers will be complete for a row read from now on; release: a tile has been read for the last time; read_row,
+    elements of the last chunk; take: the loaded weights are swapped in by the row read in the next cycle; ready: the next-weight
+    registers will be complete for a row read in the next cycle or later; release: a tile has been read for the last time; read_row,
     read_chunk, mask: buffer read port; shift, first: for the array, with the buffer's output.
 
     Parameters: slots: tiles in the buffer.
     """
     key_bits = log2_ceil(config.array_keys)
     last_key = config.array_keys - 1
-    busy, begin, finish, tile_valid = bit(), bit(), bit(), bit()
+    busy, begin, finish, loaded, tile_valid = bit(), bit(), bit(), bit(), bit()
     tile_keys = unsigned(len(tile_rows))
     key, chunk = unsigned(max(1, key_bits)), unsigned(len(read_chunk))
     slot = unsigned(log2_ceil(slots))
@@ -43,10 +43,15 @@ def weight_feeder(
 
     @always_comb
     def decide():
-        begin.next = tile_valid and not busy and (not loaded or take)
         finish.next = busy and key == 0
+        ready.next = loaded or (busy and key == 0)
         release.next = busy and key == 0 and chunk + 1 == chunks
         first_read.next = busy and key == last_key
+
+    @always_comb
+    def begin_chunk():
+        # Straight on to the tile's next chunk where the row sequencer takes this one as it completes.
+        begin.next = (tile_valid and not busy and (not loaded or take)) or (finish and take and not release)
 
     @always_comb
     def read():
@@ -72,20 +77,21 @@ def weight_feeder(
                 key.next = last_key
             elif finish:
                 busy.next = False
-                if release:
-                    chunk.next = 0
-                    slot.next = (slot + 1) & (slots - 1)
-                else:
-                    chunk.next = chunk + 1
             elif busy:
                 key.next = key - 1
-            if finish:
-                loaded.next = True
-            elif take:
+            if release:
+                chunk.next = 0
+                slot.next = (slot + 1) & (slots - 1)
+            elif finish:
+                chunk.next = chunk + 1
+            if take:
                 loaded.next = False
+            elif finish:
+                loaded.next = True
 
     return (
         decide,
+        begin_chunk,
         read,
         step,
         queue(clk, reset, tile_done, tile_rows, release, tile_keys, tile_valid, slots),

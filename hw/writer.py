@@ -48,6 +48,7 @@ def writer(
     row_address, tile_address, next_row, next_tile = (unsigned(len(o_address)) for _ in range(4))
     next_chunk = unsigned(len(chunk))
     mask = (1 << len(o_address)) - 1
+    max_chunks = config.max_chunks
     lane_bits, config_word_bytes = log2_ceil(word_lanes), config.word_bytes
     word_bits, word_shift, word_mask = log2_ceil(words), log2_ceil(config.word_bits), (1 << config.word_bits) - 1
     read_address, last_read = unsigned(address_bits), unsigned(address_bits)
@@ -143,7 +144,7 @@ def writer(
         elif not head_last_chunk:
             next_row.next = tile_address
             next_tile.next = tile_address
-            next_chunk.next = chunk + 1
+            next_chunk.next = (chunk + 1) & (max_chunks - 1)
         else:
             next_row.next = (row_address + o_stride) & mask
             next_tile.next = (row_address + o_stride) & mask
