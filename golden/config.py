@@ -60,7 +60,7 @@ class EngineConfig:
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name.isidentifier() or not self.name.isascii():
             raise ConfigError(f"name must be a Verilog identifier such as 'tiny', not {self.name!r}")
-        if self.element not in ELEMENT_BITS:
+        if not isinstance(self.element, str) or self.element not in ELEMENT_BITS:
             raise ConfigError(f"element must be one of {', '.join(ELEMENT_BITS)}, not {self.element!r}")
         for parameter, low, high in (
             ("array_depth", 1, 16),
@@ -84,11 +84,6 @@ class EngineConfig:
             raise ConfigError(f"max_dim must be at least array_depth ({self.array_depth}), not {self.max_dim}")
         if self.max_keys < self.array_keys:
             raise ConfigError(f"max_keys must be at least array_keys ({self.array_keys}), not {self.max_keys}")
-        if self.accumulator_bits > 62:
-            raise ConfigError(
-                f"max_keys {self.max_keys} needs a {self.accumulator_bits}-bit output accumulator; "
-                f"reduce max_keys to {1 << (62 - 16 - self.element_bits)}"
-            )
 
     # ---- elements and buffers
 
@@ -165,10 +160,11 @@ class EngineConfig:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
             raise ConfigError(f"cannot read configuration file {str(path)!r}: {reason}") from None
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"configuration file {str(path)!r} is not JSON: {error}") from None
         if not isinstance(record, dict):
-            raise ConfigError(f"configuration file {str(path)!r} must hold one JSON object, not a {type(record).__name__}")
+            kind = type(record).__name__
+            raise ConfigError(f"configuration file {str(path)!r} must hold one JSON object, not a {kind}")
         known = [field.name for field in fields(cls)]
         for key in record:
             if key not in known:
@@ -204,6 +200,10 @@ def load_config(name_or_file: str) -> EngineConfig:
     """
     if name_or_file in NAMED:
         return NAMED[name_or_file]
-    if Path(name_or_file).suffix == ".json" or Path(name_or_file).exists():
+    try:
+        is_file = Path(name_or_file).suffix == ".json" or Path(name_or_file).exists()
+    except OSError:  # a name too long for the file system
+        is_file = False
+    if is_file:
         return EngineConfig.from_file(name_or_file)
     raise ConfigError(f"unknown configuration {name_or_file!r}; choose one of {', '.join(NAMED)} or give a .json file")

@@ -52,7 +52,8 @@ class Job:
         if not 0 <= self.latency <= MAX_LATENCY:
             raise JobError(f"memory latency must be between 0 and {MAX_LATENCY} cycles, not {self.latency}")
         if not -config.max_keys <= self.q_position <= config.max_keys:
-            raise JobError(f"query position must be between -{config.max_keys} and {config.max_keys}, not {self.q_position}")
+            reach = f"-{config.max_keys} and {config.max_keys}"
+            raise JobError(f"query position must be between {reach}, not {self.q_position}")
         if not (0 <= self.scale_mantissa < 1 << SCALE_BITS and 0 <= self.scale_shift <= SCALE_SHIFT_MAX):
             raise JobError(f"scale {self.scale_mantissa} >> {self.scale_shift} is outside the engine's range")
 

@@ -4,7 +4,7 @@ from myhdl import always, always_comb, block
 
 from golden.formats import EXP2_ZERO, P_BITS, Z_BITS, Z_FRACTION
 from golden.tables import exp2_table
-from hw.signals import signed, unsigned
+from hw.signals import bit, signed, unsigned
 
 
 @block
@@ -22,7 +22,7 @@ def exp2(clk, maximum, z, visible, p):
     read, entry = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
     by_16, by_4 = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
     k_read, k_entry, k_low = unsigned(5), unsigned(5), unsigned(3)
-    k_last = unsigned(1)
+    k_last = bit()
 
     @always(clk.posedge)
     def subtract():
@@ -59,8 +59,8 @@ def exp2(clk, maximum, z, visible, p):
             by_4.next = by_16 >> 2
         else:
             by_4.next = by_16
-        k_last.next = k_low[1:]
-        if k_last[0]:
+        k_last.next = k_low[0]
+        if k_last:
             p.next = ((by_4 >> 1) + 1) >> 1
         else:
             p.next = (by_4 + 1) >> 1

@@ -36,7 +36,7 @@ def loader(
     k_used, q_used, v_used = (unsigned(slots.bit_length()) for slots in (KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS))
     k_plan, q_plan, v_plan = bit(), bit(), bit()
     # The load planned next to the one whose bursts are under way.
-    next_valid, next_kind, next_rows, next_first = bit(), unsigned(2), unsigned(len(load_rows)), unsigned(1)
+    next_valid, next_kind, next_rows, next_first = bit(), unsigned(2), unsigned(len(load_rows)), bit()
     kind, rows_left = unsigned(2), unsigned(len(load_rows))
     take, accepted, q_first = bit(), bit(), bit()
     address_bits = len(read.address)

@@ -31,8 +31,10 @@ def reciprocal(clk, total, inverse, shift, element_bits):
     # Exponent of a number of `bits` bits without leading zeros, plus what O's format adds to it.
     top_shift = bits - 1 + element_bits - (NORMAL_BITS - 1)
 
-    x = [unsigned(bits) for _ in range(len(LEVELS) + 1)]
-    zeros = [unsigned(6) for _ in range(len(LEVELS) + 1)]
+    entered, normal = unsigned(bits), unsigned(bits)
+    no_zeros, zero_count = unsigned(6), unsigned(6)
+    x = [entered, *(unsigned(bits) for _ in LEVELS[1:]), normal]
+    zeros = [no_zeros, *(unsigned(6) for _ in LEVELS[1:]), zero_count]
     rounded, mantissa = unsigned(MANTISSA_BITS + 1), unsigned(MANTISSA_BITS)
     rounded_shift, mantissa_shift = unsigned(6), unsigned(6)
     segment = unsigned(SEGMENT_BITS)
@@ -43,13 +45,13 @@ def reciprocal(clk, total, inverse, shift, element_bits):
 
     @always_comb
     def enter():
-        x[0].next = total
-        zeros[0].next = 0
+        entered.next = total
+        no_zeros.next = 0
 
     @always(clk.posedge)
     def round_mantissa():
-        rounded.next = ((x[5] >> (extra - 1)) + 1) >> 1
-        rounded_shift.next = (top_shift - zeros[5]) & 63
+        rounded.next = ((normal >> (extra - 1)) + 1) >> 1
+        rounded_shift.next = (top_shift - zero_count) & 63
         if rounded[MANTISSA_BITS]:
             mantissa.next = 1 << (MANTISSA_BITS - 1)
             mantissa_shift.next = (rounded_shift + 1) & 63

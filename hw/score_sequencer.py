@@ -33,7 +33,7 @@ def score_sequencer(
     chunk, pass_chunk = unsigned(len(chunks)), unsigned(len(chunks))
     p_used = unsigned(capacity.bit_length())
     q_ready = unsigned(QUERY_SLOTS.bit_length())
-    bank, pass_bank = unsigned(1), unsigned(1)
+    bank, pass_bank = bit(), bit()
     idle = unsigned(loop.bit_length())
     last = bit()  # the pass that could go next is its tile's last chunk
     limit = signed(len(tile.diagonal) + 1)
@@ -65,7 +65,7 @@ def score_sequencer(
         if reset:
             valid.next = False
             chunk.next = 0
-            bank.next = 0
+            bank.next = False
             idle.next = loop
         else:
             if go:
@@ -83,7 +83,7 @@ def score_sequencer(
                 if last:
                     chunk.next = 0
                     if tile.last:
-                        bank.next = bank ^ 1
+                        bank.next = not bank
                 else:
                     chunk.next = chunk + 1
             elif valid and left != 0:

@@ -46,8 +46,8 @@ def join(lanes, vector):
 @block
 def copy(value, result):
     """result = the bits of value. Combinational."""
-    width = len(value) or 1
-    if isinstance(value.val, bool):
+    width = len(value)
+    if isinstance(value.val, bool) or value.min == 0:
 
         @always_comb
         def drive():

@@ -2,7 +2,7 @@
 
 from myhdl import always, always_comb, block
 
-from hw.signals import copy, signed, to_signed, unsigned
+from hw.signals import bit, copy, signed, to_signed, unsigned
 
 
 class TileRecord:
@@ -17,9 +17,9 @@ class TileRecord:
         self.final_end = unsigned(row_bits)
         self.diagonal = signed(position_bits(config))
         self.keys = unsigned(config.array_keys.bit_length())
-        self.first = unsigned(1)  # first tile of its block
-        self.last = unsigned(1)  # last tile of its block
-        self.end = unsigned(1)  # last tile of all
+        self.first = bit()  # first tile of its block
+        self.last = bit()  # last tile of its block
+        self.end = bit()  # last tile of all
 
     def signals(self):
         return [getattr(self, name) for name in self.FIELDS]
@@ -40,9 +40,10 @@ def unpack_tile(vector, tile):
     instances, low = [], 0
     for name in TileRecord.FIELDS:
         field = getattr(tile, name)
-        part = vector(low + len(field), low)
+        bits = len(field)
+        part = vector(low) if isinstance(field.val, bool) else vector(low + bits, low)
         instances.append(to_signed(part, field) if name == "diagonal" else copy(part, field))
-        low += len(field)
+        low += bits
     return instances
 
 
@@ -55,29 +56,29 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
     Ports: clk; start: begin at row 0, key 0; advance: next tile; n_q, n_kv, q_rows, q_position, causal: descriptor, constant
     during a run; tile: TileRecord (out), combinational from the walker's registers.
     """
-    width = config.array_keys
+    tile_keys = config.array_keys
     length_bits = len(n_q)
     rows_left, keys_left = unsigned(length_bits), unsigned(length_bits)
     block_diagonal = signed(len(tile.diagonal))
     boundary = signed(len(tile.diagonal) + 1)
-    final_end, last_tile, last_block = unsigned(len(tile.rows)), unsigned(1), unsigned(1)
+    final_end, last_tile, last_block = unsigned(len(tile.rows)), bit(), bit()
     rows, first_row = unsigned(len(tile.rows)), unsigned(len(tile.rows))
-    first = unsigned(1)
+    first = bit()
     diagonal = signed(len(tile.diagonal))
 
     @always_comb
     def shape():
         last_block.next = rows_left <= q_rows
-        last_tile.next = keys_left <= width
-        boundary.next = width + 1 - diagonal
+        last_tile.next = keys_left <= tile_keys
+        boundary.next = tile_keys + 1 - diagonal
         if rows_left <= q_rows:
             rows.next = rows_left
         else:
             rows.next = q_rows
-        if keys_left <= width:
+        if keys_left <= tile_keys:
             tile.keys.next = keys_left
         else:
-            tile.keys.next = width
+            tile.keys.next = tile_keys
 
     @always_comb
     def finals():
@@ -107,7 +108,7 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
             rows_left.next = n_q
             keys_left.next = n_kv
             first_row.next = 0
-            first.next = 1
+            first.next = True
             diagonal.next = q_position + 1
             block_diagonal.next = q_position + 1
         elif advance:
@@ -115,13 +116,13 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
                 rows_left.next = rows_left - rows
                 keys_left.next = n_kv
                 first_row.next = 0
-                first.next = 1
+                first.next = True
                 diagonal.next = block_diagonal + q_rows
                 block_diagonal.next = block_diagonal + q_rows
             else:
-                keys_left.next = keys_left - width
+                keys_left.next = keys_left - tile_keys
                 first_row.next = final_end
-                first.next = 0
-                diagonal.next = diagonal - width
+                first.next = False
+                diagonal.next = diagonal - tile_keys
 
     return shape, finals, record, step

@@ -37,7 +37,7 @@ def value_sequencer(
     record, head = unsigned(2 * row_bits + 1), unsigned(2 * row_bits + 1)
     tile_valid, pop, last = bit(), bit(), bit()
     rows, finals, left = unsigned(row_bits), unsigned(row_bits), unsigned(row_bits)
-    head_end = unsigned(1)
+    head_end = bit()
     next_chunk = unsigned(len(chunks))
     base, index = unsigned(log2_ceil(depth)), unsigned(log2_ceil(depth))
     started = unsigned(TILES.bit_length())
