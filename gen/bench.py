@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
-from myhdl import Signal, always, delay, instance
+from myhdl import Signal, StopSimulation, always, delay, instance
 
 from golden.config import EngineConfig
 from golden.job import Job, Layout, layout
 from golden.memory_image import memory_image, unpack_output
+from golden.schedule import final_order
 from hw.engine_system import SystemPorts
 from hw.signals import bit
 
 
-class SimulationTimeout(RuntimeError):
-    """The engine was still busy after the cycle limit."""
+UNTOUCHED = 0  # what the output area holds before a run, padding included
+
+
+class BenchError(RuntimeError):
+    """The engine did something no run may do: it hung, or wrote where it must not."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,6 @@ class EngineResult:
     output: np.ndarray
     maximum: np.ndarray
     total: np.ndarray
-    seen: np.ndarray
     counters: dict[str, int]
 
 
@@ -46,12 +50,12 @@ class Bench:
     the falling clock edge.
     """
 
-    def __init__(self, config: EngineConfig):
-        self.config = config
+    def __init__(self, config: EngineConfig, progress: Callable[[int], None] | None = None):
+        self.config, self._progress = config, progress
         self.clk, self.reset = bit(), Signal(bool(1))
         self.ports = SystemPorts(config)
         self.cycle = 0
-        self.rows = []  # (m, l, seen) of each row that became final
+        self.rows = []  # (m, l) of each row that became final
 
     def clock(self):
         """The clock, and the watch over the debug port; instances to simulate with the design."""
@@ -64,8 +68,10 @@ class Bench:
         @always(clk.negedge)
         def watch():
             self.cycle += 1
+            if self._progress is not None and self.cycle % 64 == 0:
+                self._progress(self.cycle)
             if debug.valid:
-                self.rows.append((int(debug.maximum), int(debug.total), bool(debug.seen)))
+                self.rows.append((int(debug.maximum), int(debug.total)))
 
         return toggle, watch
 
@@ -116,40 +122,42 @@ class Bench:
             if not self.ports.busy:
                 return
             yield self.clk.negedge
-        raise SimulationTimeout(f"the engine was still busy after {limit} cycles")
+        raise BenchError(f"the engine was still busy after {limit} cycles")
 
     def counters(self) -> dict[str, int]:
         """The engine's counters and the memory's own byte counts."""
         counters = self.ports.counters
         values = {name: int(getattr(counters, name)) for name in counters.names()}
-        return values | {"read_bytes": int(self.ports.read_bytes), "write_bytes": int(self.ports.write_bytes)}
+        memory = {"read_bytes": self.ports.read_bytes, "write_bytes": self.ports.write_bytes}
+        return values | {f"memory_{name}": int(count) for name, count in memory.items()}
 
     def run(self, run: Run, limit: int, results: list):
         """Load a head, run it, read it back, and append its EngineResult to `results`."""
         place = layout(self.config, run.job)
         self.rows.clear()
         yield self.load(0, memory_image(self.config, place, run.q, run.k, run.v))
+        output_words = run.job.n_q * place.o_stride
+        yield self.load(place.o_address, [UNTOUCHED] * output_words)
         yield self.start(run.job, place)
         yield self.wait(limit)
         counters = self.counters()
         words = []
-        yield self.read_back(place.o_address, run.job.n_q * place.o_stride, words)
-        output = unpack_output(words, self.config, run.job, place)
-        state = np.array(self.rows, dtype=np.int64).reshape(-1, 3)
-        results.append(EngineResult(output, state[:, 0], state[:, 1], state[:, 2].astype(bool), counters))
+        yield self.read_back(place.o_address, output_words, words)
+        output, padding = unpack_output(words, self.config, run.job, place)
+        if padding.any():
+            raise BenchError("the engine wrote beyond the value dimension of an output row")
+        state = np.zeros((2, run.job.n_q), dtype=np.int64)
+        state[:, final_order(self.config, run.job)] = np.array(self.rows, dtype=np.int64).T
+        results.append(EngineResult(output, *state, counters))
 
 
-def stimulus(bench: Bench, runs, limits, results, progress=None):
+def stimulus(bench: Bench, runs, limits, results):
     """MyHDL instance that runs the heads one after the other and then ends the simulation."""
-    from myhdl import StopSimulation
-
     @instance
     def drive():
         yield bench.restart()
         for run, limit in zip(runs, limits, strict=True):
             yield bench.run(run, limit, results)
-            if progress is not None:
-                progress(bench.cycle)
         raise StopSimulation
 
     return drive

@@ -36,8 +36,12 @@ def memory_image(config: EngineConfig, layout: Layout, q, k, v) -> list[int]:
     return [int.from_bytes(word.tobytes(), "little") for word in rows]
 
 
-def unpack_output(words, config: EngineConfig, job: Job, layout: Layout) -> np.ndarray:
-    """int64 [n_q, value_dim] of the 16-bit outputs in the words from o_address on."""
+def unpack_output(words, config: EngineConfig, job: Job, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """16-bit outputs in the words from o_address on.
+
+    Returns:
+        (int64 [n_q, value_dim], int64 [n_q, rest]): the outputs, and the lanes that pad each row to its stride.
+    """
     raw = b"".join(int(word).to_bytes(config.word_bytes, "little") for word in words)
-    rows = np.frombuffer(raw, dtype="<i2").reshape(job.n_q, layout.o_stride * config.word_bytes // 2)
-    return rows[:, : job.value_dim].astype(np.int64)
+    rows = np.frombuffer(raw, dtype="<i2").reshape(job.n_q, layout.o_stride * config.word_bytes // 2).astype(np.int64)
+    return rows[:, : job.value_dim], rows[:, job.value_dim :]

@@ -13,7 +13,7 @@ from golden.traffic import flash_traffic
 
 @dataclass(frozen=True)
 class Prediction:
-    """result: raw output, m and l; counters: the engine's counters by name, see hw.ports.Counters."""
+    """result: raw output, m and l; counters: by the names of hw.ports.Counters, and the memory's own byte counts."""
 
     result: FlashResult
     counters: dict[str, int]
@@ -44,5 +44,7 @@ def predict(config: EngineConfig, job: Job, q, k, v) -> Prediction:
             "k_loads": traffic.tiles,
             "v_loads": traffic.tiles,
             "saturated": int(result.saturated),
+            "memory_read_bytes": traffic.read,
+            "memory_write_bytes": traffic.written,
         },
     )

@@ -68,3 +68,12 @@ def load_order(config: EngineConfig, job: Job) -> Iterator[tuple[str, Tile]]:
         if tile.tile == 0:
             yield "q", tile
         yield "v", tile
+
+
+def final_order(config: EngineConfig, job: Job) -> list[int]:
+    """Query rows in the order in which the engine finishes them."""
+    return [
+        tile.block * job.q_rows + row
+        for tile in walk(config, job)
+        for row in range(tile.first_row, tile.final_end)
+    ]

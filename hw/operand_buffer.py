@@ -40,6 +40,7 @@ def operand_buffer(clk, write, write_row, write_word, d, read_row, read_chunk, m
     reads = [unsigned(config.word_bits) for _ in range(banks)]
     wide, held = unsigned(banks * config.word_bits), unsigned(banks * config.word_bits)
     part, part_of_held = unsigned(index_bits(parts)), unsigned(index_bits(parts))
+    part_shift = unsigned(config.word_bits.bit_length())  # its own signal: in Verilog a shift amount is no wider than its operand
     mask_of_held = unsigned(elements)
 
     @always_comb
@@ -47,6 +48,7 @@ def operand_buffer(clk, write, write_row, write_word, d, read_row, read_chunk, m
         write_address.next = (write_row << word_bits) | (write_word >> bank_bits)
         read_address.next = (read_row << word_bits) | (read_chunk >> part_bits)
         part.next = read_chunk & (parts - 1)
+        part_shift.next = part_of_held << chunk_shift
 
     instances = [address, join(reads, wide), delay(clk, wide, held, 1)]
     for bank in range(banks):
@@ -60,7 +62,7 @@ def operand_buffer(clk, write, write_row, write_word, d, read_row, read_chunk, m
 
     @always_comb
     def choose():
-        chosen.next = (held >> (part_of_held << chunk_shift)) & chunk_mask
+        chosen.next = (held >> part_shift) & chunk_mask
 
     masked = [unsigned(element_bits) for _ in range(elements)]
     for index, element in enumerate(split(chosen, elements)):

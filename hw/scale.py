@@ -21,8 +21,8 @@ def scale(clk, s, mantissa, shift, z, saturated):
     """
     bits = max(len(s), LOW_BITS + 1)
     wide = signed(bits)
-    low, high = unsigned(LOW_BITS), signed(bits - LOW_BITS)
-    low_product, high_product = unsigned(LOW_BITS + SCALE_BITS), signed(len(high) + SCALE_BITS + 1)
+    low, high = signed(LOW_BITS + 1), signed(bits - LOW_BITS)
+    low_product, high_product = signed(LOW_BITS + SCALE_BITS + 2), signed(len(high) + SCALE_BITS + 1)
     product = signed(bits + SCALE_BITS + 1)
     shifted = signed(len(product) + 1)
     factor = signed(SCALE_BITS + 1)
@@ -39,7 +39,7 @@ def scale(clk, s, mantissa, shift, z, saturated):
         low.next = wide[LOW_BITS:]
         high.next = wide >> LOW_BITS
         factor.next = mantissa
-        low_product.next = low * mantissa
+        low_product.next = low * factor
         high_product.next = high * factor
         product.next = (high_product << LOW_BITS) + low_product
 
@@ -47,10 +47,12 @@ def scale(clk, s, mantissa, shift, z, saturated):
     def round_and_saturate():
         rounded = intbv(0, min=-rounded_limit, max=rounded_limit)
         rounded[:] = (shifted + 1) >> 1
-        saturated.next = rounded > z_max or rounded < z_min
-        if rounded > z_max:
+        # In range if the sign bit and all above it agree; no comparison with constants of 32 bits, which
+        # MyHDL writes as unsigned.
+        saturated.next = (rounded >> (Z_BITS - 1)) != 0 and (rounded >> (Z_BITS - 1)) != -1
+        if (rounded >> (Z_BITS - 1)) > 0:
             z.next = z_max
-        elif rounded < z_min:
+        elif (rounded >> (Z_BITS - 1)) < -1:
             z.next = z_min
         else:
             z.next = rounded

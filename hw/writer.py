@@ -53,6 +53,7 @@ def writer(
     word_bits, word_shift, word_mask = log2_ceil(words), log2_ceil(config.word_bits), (1 << config.word_bits) - 1
     read_address, last_read = unsigned(address_bits), unsigned(address_bits)
     data, placed = unsigned(data_bits), unsigned(max(data_bits, config.word_bits))
+    data_shift = unsigned(len(placed).bit_length())
     strobes = [bit() for _ in range(word_lanes)]
     elements = unsigned(lanes.bit_length())
     strobe_bytes = unsigned(config.word_bytes.bit_length())
@@ -123,6 +124,7 @@ def writer(
 
     @always_comb
     def count():
+        data_shift.next = word << word_shift
         last_word.next = ((word + 1) << lane_bits) >= elements
         if ((word + 1) << lane_bits) >= elements:
             strobe_bytes.next = (elements - (word << lane_bits)) << 1
@@ -133,7 +135,7 @@ def writer(
     def drive():
         data.next = head[data_bits:]
         write.address.next = (row_address + (((chunk << word_bits) | word) >> share_bits)) & mask
-        write.data.next = (placed >> (word << word_shift)) & word_mask
+        write.data.next = (placed >> data_shift) & word_mask
 
     @always_comb
     def place():

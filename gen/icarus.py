@@ -1,0 +1,85 @@
+"""Icarus Verilog as a simulator, through MyHDL's Cosimulation."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from myhdl import Cosimulation
+
+from gen.cache import cached
+from gen.verilog import TOP, convert, fingerprint, flat_ports
+from golden.config import EngineConfig
+
+PROGRAMS = ("iverilog", "iverilog-vpi", "vvp")
+
+
+class SimulatorError(RuntimeError):
+    """A simulator that cannot be used or failed; one sentence."""
+
+
+def missing() -> str | None:
+    """Why Icarus cannot be used here, or None."""
+    absent = [program for program in PROGRAMS if shutil.which(program) is None]
+    if absent:
+        return f"simulator icarus is not installed ({absent[0]} is not on PATH); install iverilog or use --simulator myhdl"
+    if not (vpi_source() / "myhdl.c").is_file():
+        return f"MyHDL's co-simulation sources are not in {vpi_source()}; reinstall myhdl or use --simulator myhdl"
+    return None
+
+
+def vpi_source() -> Path:
+    """Where MyHDL installs the C source of its VPI module."""
+    return Path(sys.prefix) / "share" / "myhdl" / "cosimulation" / "icarus"
+
+
+def _command(what: str, *arguments, folder: Path) -> None:
+    done = subprocess.run([str(part) for part in arguments], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise SimulatorError(f"{what} failed: {lines[0] if lines else f'exit code {done.returncode}'}")
+
+
+def _vpi_module() -> Path:
+    """Folder that holds myhdl.vpi, built on first use."""
+    sources = [vpi_source() / name for name in ("myhdl.c", "myhdl_table.c")]
+    version = subprocess.run(["vvp", "-V"], capture_output=True, check=False).stdout
+    digest = hashlib.sha256(version + b"".join(source.read_bytes() for source in sources)).hexdigest()[:24]
+
+    def build(folder: Path) -> None:
+        _command("building MyHDL's VPI module", "iverilog-vpi", "--name=myhdl", *sources, folder=folder)
+
+    return cached(f"vpi-{digest}", build)
+
+
+def _compiled(config: EngineConfig) -> Path:
+    """The design and its harness, converted and compiled for vvp."""
+
+    def build(folder: Path) -> None:
+        convert(config, folder)
+        _command(
+            "compiling the Verilog", "iverilog", "-g2005", "-o", "system.vvp", f"{TOP}.v", f"tb_{TOP}.v", folder=folder
+        )
+
+    return cached(f"icarus-{config.name}-{fingerprint(config)}", build) / "system.vvp"
+
+
+def cosimulation(config: EngineConfig, clk, reset, ports) -> Cosimulation:
+    """The converted design as a MyHDL Cosimulation on the given ports; Simulation.quit ends its process.
+
+    Raises:
+        SimulatorError: Icarus is missing, or a build step failed.
+    """
+    reason = missing()
+    if reason:
+        raise SimulatorError(reason)
+    try:
+        program, module = _compiled(config), _vpi_module()
+    except OSError as error:
+        raise SimulatorError(f"the build cache cannot be written: {error}") from None
+    # A list, not a string: MyHDL splits strings at blanks.
+    command = ["vvp", "-M", str(module), "-m", "myhdl", str(program)]
+    return Cosimulation(command, clk=clk, reset=reset, **flat_ports(ports))

@@ -1,0 +1,73 @@
+"""Simulators of the engine behind one interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from myhdl import Simulation
+from myhdl import _simulator as myhdl_state
+
+from gen import icarus
+from gen.bench import Bench, BenchError, EngineResult, Run, stimulus
+from gen.icarus import SimulatorError
+from gen.verilog import system
+from golden.config import EngineConfig
+from golden.cycles import cycles
+from golden.job import Job, layout
+
+__all__ = ["SIMULATORS", "EngineResult", "Run", "SimulatorError", "default_simulator", "simulate"]
+
+SIMULATORS = ("myhdl", "icarus")
+
+
+def default_simulator() -> str:
+    """icarus where it can be used, else myhdl."""
+    return "myhdl" if icarus.missing() else "icarus"
+
+
+def simulate(
+    config: EngineConfig,
+    runs: Sequence[Run],
+    simulator: str = "myhdl",
+    progress: Callable[[int, int], None] | None = None,
+) -> list[EngineResult]:
+    """Run heads one after the other on one instance of the engine.
+
+    Args:
+        simulator: one of SIMULATORS: the MyHDL blocks themselves, or the converted Verilog in Icarus.
+        progress: called now and then with simulated and expected cycles, both over all runs and with loading
+            and reading back.
+
+    Raises:
+        SimulatorError: the simulator cannot be used, or the engine did not finish.
+        JobError: a head does not fit into memory.
+    """
+    busy = [cycles(config, run.job).busy for run in runs]
+    expected = sum(busy) + sum(_transfer(config, run.job) for run in runs)
+    # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
+    limits = [2 * count + 1000 for count in busy]
+    bench = Bench(config, (lambda done: progress(done, expected)) if progress else None)
+    results: list[EngineResult] = []
+    if simulator == "icarus":
+        design = icarus.cosimulation(config, bench.clk, bench.reset, bench.ports)
+    elif simulator == "myhdl":
+        design = system(config, bench.clk, bench.reset, bench.ports)
+    else:
+        raise SimulatorError(f"unknown simulator {simulator!r}; choose one of {', '.join(SIMULATORS)}")
+    simulation = Simulation(design, *bench.clock(), stimulus(bench, runs, limits, results))
+    try:
+        simulation.run(quiet=1)
+    except BenchError as error:
+        raise SimulatorError(f"simulation stopped: {error}") from None
+    finally:
+        if not simulation._finished:
+            simulation.quit()
+        # MyHDL remembers every signal ever made, a memory's words among them.
+        myhdl_state._signals.clear()
+    return results
+
+
+def _transfer(config: EngineConfig, job: Job) -> int:
+    """Cycles that the bench takes to load a head and to read it back: words, and the output area once more."""
+    place = layout(config, job)
+    return place.words + job.n_q * place.o_stride
