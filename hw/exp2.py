@@ -4,6 +4,7 @@ from myhdl import always, always_comb, block
 
 from golden.formats import EXP2_ZERO, P_BITS, Z_BITS, Z_FRACTION
 from golden.tables import exp2_table
+from hw.rom import rom
 from hw.signals import bit, signed, unsigned
 
 
@@ -16,7 +17,6 @@ def exp2(clk, maximum, z, visible, p):
 
     Ports: clk; maximum: signed 21 bits, an integer; z: signed 32 bits, s20.12; visible: one bit; p: UQ1.16.
     """
-    table = exp2_table()
     x = signed(Z_BITS + 3)
     fraction = unsigned(Z_FRACTION)
     read, entry = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
@@ -31,10 +31,6 @@ def exp2(clk, maximum, z, visible, p):
     @always_comb
     def address():
         fraction.next = x[Z_FRACTION:]
-
-    @always(clk.posedge)
-    def lookup():
-        read.next = table[int(fraction)]
 
     @always(clk.posedge)
     def shift():
@@ -65,4 +61,4 @@ def exp2(clk, maximum, z, visible, p):
         else:
             p.next = (by_4 + 1) >> 1
 
-    return subtract, address, lookup, shift
+    return subtract, address, rom(clk, fraction, read, exp2_table()), shift

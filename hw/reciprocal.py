@@ -5,6 +5,7 @@ from myhdl import always, always_comb, block
 from golden.formats import MANTISSA_BITS, NORMAL_BITS, RECIPROCAL_BITS
 from golden.tables import RECIPROCAL_GUARD, REMAINDER_BITS, SEGMENT_BITS, reciprocal_table
 from hw.delay import delay
+from hw.rom import rom
 from hw.signals import unsigned
 
 LEVELS = (16, 8, 4, 2, 1)
@@ -23,9 +24,8 @@ def reciprocal(clk, total, inverse, shift, element_bits):
     bits = max(len(total), MANTISSA_BITS + 1)
     extra = bits - MANTISSA_BITS
     value_bits = RECIPROCAL_BITS + RECIPROCAL_GUARD
-    values = tuple(value for value, _ in reciprocal_table())
-    slopes = tuple(slope for _, slope in reciprocal_table())
-    slope_bits = max(slopes).bit_length()
+    slope_bits = max(slope for _, slope in reciprocal_table()).bit_length()
+    table = tuple((value << slope_bits) | slope for value, slope in reciprocal_table())
     one = (1 << RECIPROCAL_BITS) - 1
     half = 1 << (RECIPROCAL_GUARD - 1)
     # Exponent of a number of `bits` bits without leading zeros, plus what O's format adds to it.
@@ -38,8 +38,8 @@ def reciprocal(clk, total, inverse, shift, element_bits):
     rounded, mantissa = unsigned(MANTISSA_BITS + 1), unsigned(MANTISSA_BITS)
     rounded_shift, mantissa_shift = unsigned(6), unsigned(6)
     segment = unsigned(SEGMENT_BITS)
-    read_value, value, line_value = unsigned(value_bits), unsigned(value_bits), unsigned(value_bits)
-    read_slope, slope = unsigned(slope_bits), unsigned(slope_bits)
+    read = unsigned(value_bits + slope_bits)
+    value, line_value, slope = unsigned(value_bits), unsigned(value_bits), unsigned(slope_bits)
     read_remainder, remainder = unsigned(REMAINDER_BITS), unsigned(REMAINDER_BITS)
     product, line = unsigned(slope_bits + REMAINDER_BITS), unsigned(value_bits)
 
@@ -65,19 +65,11 @@ def reciprocal(clk, total, inverse, shift, element_bits):
         line.next = line_value - (product >> REMAINDER_BITS)
 
     @always(clk.posedge)
-    def lookup_value():
-        read_value.next = values[int(segment)]
-
-    @always(clk.posedge)
-    def lookup_slope():
-        read_slope.next = slopes[int(segment)]
-
-    @always(clk.posedge)
     def interpolate():
         read_remainder.next = mantissa[REMAINDER_BITS:]
         remainder.next = read_remainder
-        value.next = read_value
-        slope.next = read_slope
+        value.next = read[value_bits + slope_bits : slope_bits]
+        slope.next = read[slope_bits:]
         product.next = slope * remainder
         line_value.next = value
         if line >= (one << RECIPROCAL_GUARD):
@@ -89,7 +81,8 @@ def reciprocal(clk, total, inverse, shift, element_bits):
         leading_one(clk, x[index], zeros[index], x[index + 1], zeros[index + 1], distance)
         for index, distance in enumerate(LEVELS)
     ]
-    return enter, levels, round_mantissa, address, lookup_value, lookup_slope, interpolate, delay(clk, mantissa_shift, shift, 4)
+    late_shift = delay(clk, mantissa_shift, shift, 4)
+    return enter, levels, round_mantissa, address, rom(clk, segment, read, table), interpolate, late_shift
 
 
 @block
