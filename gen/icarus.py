@@ -43,7 +43,7 @@ def _command(what: str, *arguments, folder: Path) -> None:
         raise SimulatorError(f"{what} failed: {lines[0] if lines else f'exit code {done.returncode}'}")
 
 
-def _vpi_module() -> Path:
+def vpi_module() -> Path:
     """Folder that holds myhdl.vpi, built on first use."""
     sources = [vpi_source() / name for name in ("myhdl.c", "myhdl_table.c")]
     version = subprocess.run(["vvp", "-V"], capture_output=True, check=False).stdout
@@ -77,7 +77,7 @@ def cosimulation(config: EngineConfig, clk, reset, ports) -> Cosimulation:
     if reason:
         raise SimulatorError(reason)
     try:
-        program, module = _compiled(config), _vpi_module()
+        program, module = _compiled(config), vpi_module()
     except OSError as error:
         raise SimulatorError(f"the build cache cannot be written: {error}") from None
     # A list, not a string: MyHDL splits strings at blanks.

@@ -1,0 +1,46 @@
+"""The rounding right shift."""
+
+import numpy as np
+import pytest
+
+from golden import latency
+from golden.formats import half_up
+from hw.shifter import shifter
+from hw.signals import signed, unsigned
+from tests.hw.harness import BACKENDS, run
+
+
+def shifted(width, x, shift, backend):
+    """y for each x and shift, after the block's latency."""
+    ports = {"x": signed(width), "shift": unsigned(6), "y": signed(width + 1)}
+    trace = run(shifter, ports, {"x": x, "shift": shift}, ["y"], backend, after=latency.SHIFTER)
+    return trace["y"][latency.SHIFTER :]
+
+
+def extremes(width):
+    top = (1 << (width - 1)) - 1
+    values = [0, 1, -1, 2, -2, 3, -3, top, top - 1, -top, -top - 1, top // 3, -top // 3]
+    return [max(-top - 1, min(top, value)) for value in values]
+
+
+@BACKENDS
+@pytest.mark.parametrize("width", [2, 18, 34, 49])
+def test_every_shift(width, backend):
+    rng = np.random.default_rng(width)
+    x = [value for _ in range(64) for value in extremes(width)]
+    shift = [amount for amount in range(64) for _ in extremes(width)]
+    x += rng.integers(-(1 << (width - 1)), 1 << (width - 1), 500).tolist()
+    shift += rng.integers(0, 64, 500).tolist()
+    y = np.array(shifted(width, x, shift, backend))
+    assert (y == [2 * value >> amount for value, amount in zip(x, shift, strict=True)]).all()
+    assert ((y + 1 >> 1) == half_up(x, shift)).all()
+
+
+@BACKENDS
+def test_a_narrow_shift_input(backend):
+    """The amount may have fewer than six bits."""
+    x = [-(1 << 19), (1 << 19) - 1, -1, 12345, -54321] * 4
+    shift = list(range(4)) * 5
+    ports = {"x": signed(20), "shift": unsigned(2), "y": signed(21)}
+    trace = run(shifter, ports, {"x": x, "shift": shift}, ["y"], backend, after=latency.SHIFTER)
+    assert trace["y"][latency.SHIFTER :] == [2 * value >> amount for value, amount in zip(x, shift, strict=True)]
