@@ -9,6 +9,7 @@ from pathlib import Path
 
 from myhdl import ToVerilogWarning
 from myhdl import _block as myhdl_block
+from myhdl import _simulator as myhdl_state
 
 import golden
 import hw
@@ -42,8 +43,9 @@ def flat_ports(ports: SystemPorts) -> dict[str, object]:
 def convert(config: EngineConfig, folder: Path) -> None:
     """Write engine_system.v and MyHDL's co-simulation harness tb_engine_system.v into `folder`."""
     # MyHDL numbers instances across conversions; start again, so that the text depends on the configuration alone.
-    myhdl_block._inst_name_set.clear()
     myhdl_block._name_set.clear()
+    for decorator in myhdl_state._blocks:
+        decorator.calls = 0
     ports = SystemPorts(config)
     design = system(config, bit(), bit(), ports)
     with warnings.catch_warnings():

@@ -1,29 +1,38 @@
 """Simple dual-port RAM."""
 
-from myhdl import Signal, always, block, intbv
+from myhdl import always, block
 
 
 @block
 def ram(clk, write, write_address, d, read_address, q, depth):
     """One write and one read port, synchronous read; maps to block RAM.
 
-    Latency: q shows the word at read_address one cycle later. Reading an address in the cycle in which it is written
-    is not defined: no block of this design does.
+    Latency: q shows the word at read_address one cycle later. The word being written is not read in the same cycle by any
+    block of this design, so that synthesis need not provide for it.
 
-    Ports: clk; write, write_address, d (in); read_address (in); q (out), as wide as d.
+    Simulated on a list of integers and converted as the memory that synthesis tools recognise: a MyHDL signal for
+    each word would make a large memory slow to build.
+
+    Ports: clk; write, write_address, d (in); read_address (in); q (out), as wide as d, unsigned.
 
     Parameters: depth: words.
     """
-    width = len(d)
-    memory = [Signal(intbv(0)[width:]) for _ in range(depth)]
+    words = [0] * depth
 
     @always(clk.posedge)
-    def write_port():
+    def access():
+        q.next = words[int(read_address)]
         if write:
-            memory[write_address].next = d
+            words[int(write_address)] = int(d)
 
-    @always(clk.posedge)
-    def read_port():
-        q.next = memory[read_address]
-
-    return write_port, read_port
+    for port in (clk, write, write_address, d, read_address):
+        port.read = True
+    q.driven = "reg"
+    ram.verilog_code = f"""
+reg [{len(d) - 1}:0] ${{q}}_ram [0:{depth - 1}];
+always @(posedge $clk) begin
+    if ($write) ${{q}}_ram[$write_address] <= $d;
+    $q <= ${{q}}_ram[$read_address];
+end
+"""
+    return access
