@@ -41,7 +41,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     element_bits = config.element_bits
     array_latency = latency.array(config)
     row_bits, chunk_bits = index_bits(config.max_rows), index_bits(row_chunks(config))
-    run, accept, begin, done = Run(config), bit(), bit(), bit()
+    run, accept, begin_run, done = Run(config), bit(), bit(), bit()
     instances = []
 
     later = Delays(clk, reset)
@@ -60,7 +60,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
 
     @always(clk.posedge)
     def control():
-        begin.next = accept
+        begin_run.next = accept
         if reset:
             busy.next = False
             computing.next = False
@@ -97,7 +97,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
 
     planned, tile = TileRecord(config), TileRecord(config)
     tile_push, tile_valid = bit(), bit()
-    packed, tile_head = unsigned(planned.bits), unsigned(planned.bits)
+    planned_bits, tile_head = unsigned(planned.bits), unsigned(planned.bits)
     load_push, load_kind, load_rows = bit(), unsigned(2), unsigned(len(planned.rows))
     k_release, q_release, v_release = bit(), bit(), bit()
     word, write_word = unsigned(config.word_bits), unsigned(index_bits(config.row_words))
@@ -108,11 +108,11 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     done_rows = unsigned(len(planned.rows))
     instances += [
         loader(
-            clk, reset, begin, run, k_release, q_release, v_release,
+            clk, reset, begin_run, run, k_release, q_release, v_release,
             read, planned, tile_push, load_push, load_kind, load_rows, counters, config,
         ),
-        join(planned.signals(), packed),
-        queue(clk, reset, tile_push, packed, tile_pop, tile_head, tile_valid, TILE_QUEUE),
+        join(planned.signals(), planned_bits),
+        queue(clk, reset, tile_push, planned_bits, tile_pop, tile_head, tile_valid, TILE_QUEUE),
         unpack_tile(tile_head, tile),
         receiver(
             clk, reset, load_push, load_kind, load_rows, read.data_valid, read.data, run.qk_words, run.v_words,
@@ -126,7 +126,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     k_ready, k_shift, k_first, k_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
     q_read_row, q_read_chunk, q_mask = unsigned(len(q_row)), unsigned(chunk_bits), unsigned(depth)
     score_valid, score_swap, first_chunk, last_chunk, pass_row, start_tile = (bit() for _ in range(6))
-    final, last_final = bit(), bit()
+    row_final, last_final = bit(), bit()
     score_row, visible = unsigned(len(tile.rows)), unsigned(len(tile.keys))
     q_rows = unsigned(depth * element_bits)
     score_bound = 1 << (2 * element_bits - 2)
@@ -151,7 +151,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
         score_sequencer(
             clk, reset, run.causal, run.qk_chunks, run.qk_mask, tile, tile_valid, k_ready, q_done, p_release, p_released,
             score_go, tile_pop, q_release, q_read_row, q_read_chunk, q_mask, score_valid, score_swap,
-            score_row, first_chunk, last_chunk, pass_row, visible, start_tile, final, last_final, config,
+            score_row, first_chunk, last_chunk, pass_row, visible, start_tile, row_final, last_final, config,
         ),
         operand_buffer(
             clk, q_write, q_row, write_word, word, q_read_row, q_read_chunk, q_mask, q_rows, config,
@@ -176,7 +176,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     p_at = latency.row_to_p(config)
     p_index_bits = index_bits(p_rows(config))
     p_index, read_index = unsigned(p_index_bits), unsigned(p_index_bits)
-    p_final, p_last_final = later(final, p_at), later(last_final, p_at)
+    p_final, p_last_final = later(row_final, p_at), later(last_final, p_at)
     act, act_row, act_shift = unsigned(lanes * (P_BITS + 1)), row_like(), unsigned(SHIFT_BITS)
     act_fresh, act_final, act_last_final = bit(), bit(), bit()
 
@@ -207,7 +207,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     streamed, finals = unsigned(len(tile.rows)), unsigned(len(tile.rows))
     value_bound = 1 << (P_BITS - 1 + element_bits - 1)
     products = unsigned(depth * psum_bits(value_bound, lanes))
-    output, push, out_last_final, out_last_chunk, out_end = unsigned(depth * OUTPUT_BITS), bit(), bit(), bit(), bit()
+    normalised, push, out_last_final, out_last_chunk, out_end = unsigned(depth * OUTPUT_BITS), bit(), bit(), bit(), bit()
 
     @always_comb
     def tile_rows():
@@ -239,10 +239,10 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
             clk, reset, value_valid, read_index, value_chunk, value_last_chunk, value_end,
             act_row, act_shift, act_fresh, act_final, act_last_final, products,
             p_valid, p_final, p_index, total, maximum, seen,
-            output, push, out_last_final, out_last_chunk, out_end, debug, config,
+            normalised, push, out_last_final, out_last_chunk, out_end, debug, config,
         ),
         writer(
-            clk, reset, begin, push, output, out_last_final, out_last_chunk, out_end, run.o_address, run.o_stride,
+            clk, reset, begin_run, push, normalised, out_last_final, out_last_chunk, out_end, run.o_address, run.o_stride,
             run.tail_elements, write, output_pop, done, counters.o_bytes, config, output_rows(config),
         ),
     ]  # fmt: skip

@@ -9,19 +9,19 @@ from hw.signals import bit, join, signed, split, to_signed, unsigned
 
 
 @block
-def normalise(clk, o, shift, inverse, seen, output, lanes):
-    """output = half_up(half_up(O >> shift) * inverse >> 18), saturated to 16 bits; zero for a row that saw no key.
+def normalise(clk, o, shift, inverse, seen, quotients, lanes):
+    """quotient = half_up(half_up(O >> shift) * inverse >> 18), saturated to 16 bits; zero for a row that saw no key.
 
     Latency: 7 cycles (golden.latency.NORMALISE): shifter 3, round 1, multiply 2, round and saturate 1. Throughput: one chunk a
     cycle, one multiplier an element.
 
-    Ports: clk; o: `lanes` signed accumulators; shift, inverse: see reciprocal; seen; output: `lanes` 16-bit lanes.
+    Ports: clk; o: `lanes` signed accumulators; shift, inverse: see reciprocal; seen; quotients: `lanes` 16-bit lanes.
     """
     bits = len(o) // lanes
     factor = unsigned(RECIPROCAL_BITS)
     shown = bit()
     results = [signed(OUTPUT_BITS) for _ in range(lanes)]
-    instances = [delay(clk, inverse, factor, 4), delay(clk, seen, shown, 6), join(results, output)]
+    instances = [delay(clk, inverse, factor, 4), delay(clk, seen, shown, 6), join(results, quotients)]
     for lane, accumulator in enumerate(split(o, lanes)):
         value, shifted = signed(bits), signed(bits + 1)
         instances += [

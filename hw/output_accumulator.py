@@ -51,25 +51,25 @@ def output_accumulator(clk, early_row, early_chunk, fresh, shift, partial, row, 
         ram(clk, write, write_address, o, read_address, stored, depth),
         join(sums, o),
     ]
-    for lane, (old, new) in enumerate(zip(split(held, lanes), split(partial, lanes), strict=True)):
+    for lane, (old, addend) in enumerate(zip(split(held, lanes), split(partial, lanes), strict=True)):
         old_value, shifted = signed(bits), signed(bits + 1)
         instances += [
             to_signed(old, old_value),
             shifter(clk, old_value, held_shift, shifted),
-            add_lane(clk, shifted, new, sums[lane]),
+            add_lane(clk, shifted, addend, sums[lane]),
         ]
     return instances
 
 
 @block
-def add_lane(clk, shifted, new, total):
-    """total = (shifted with its guard bit, rounded half up) + new. One cycle, one adder."""
+def add_lane(clk, shifted, addend, total):
+    """total = (shifted with its guard bit, rounded half up) + addend. One cycle, one adder."""
     limit = 1 << (len(shifted) + 1)
 
     @always(clk.posedge)
     def add():
         doubled = intbv(0, min=-limit, max=limit)
-        doubled[:] = shifted + (new.signed() << 1) + 1
+        doubled[:] = shifted + (addend.signed() << 1) + 1
         total.next = doubled >> 1
 
     return add

@@ -15,9 +15,9 @@ from hw.signals import bit, index_bits, unsigned
 
 @block
 def output_stage(
-    clk, reset, valid, index, chunk, last_chunk, end, act_row, act_shift, act_fresh, act_final, act_last_final, products,
+    clk, reset, valid, index, chunk, last_chunk, last_tile, act_row, act_shift, act_fresh, act_final, act_last_final, products,
     p_valid, p_final, p_index, total, maximum, seen,
-    output, push, out_last_final, out_last_chunk, out_end, debug, config,
+    normalised, push, out_last_final, out_last_chunk, out_end, debug, config,
 ):  # fmt: skip
     """Accumulate the rows of P.V; a row that is final leaves normalised, without a visit to memory or a pass of its own.
 
@@ -25,9 +25,9 @@ def output_stage(
 
     Latency: index to push, FEED + array + ACCUMULATE + NORMALISE (golden.latency). Throughput: one row a cycle.
 
-    Ports: clk, reset; valid, index, chunk, last_chunk, end: row being read from the P buffer; act_*: its companions, FEED cycles
+    Ports: clk, reset; valid, index, chunk, last_chunk, last_tile: row being read from the P buffer; act_*: its companions, FEED cycles
     later; products: the array's output; p_valid, p_final, p_index: row being written to the P buffer; total, maximum, seen: its
-    state, tree + 1 cycles later; output (A 16-bit lanes), push, out_*: a finished chunk and its flags; debug: Debug.
+    state, tree + 1 cycles later; normalised (A 16-bit lanes), push, out_*: a finished chunk and its flags; debug: Debug.
     """
     array_latency = latency.array(config)
     row_bits, index_width = len(act_row), index_bits(p_rows(config))
@@ -117,10 +117,10 @@ def output_stage(
             accumulated,
             config,
         ),
-        normalise(clk, accumulated, held_shift, held_inverse, held_seen, output, config.array_depth),
+        normalise(clk, accumulated, held_shift, held_inverse, held_seen, normalised, config.array_depth),
         delay(clk, finished, push, latency.NORMALISE, reset),
         delay(clk, act_last_final, out_last_final, push_at - latency.FEED),
         delay(clk, last_chunk, out_last_chunk, push_at),
-        delay(clk, end, out_end, push_at),
+        delay(clk, last_tile, out_end, push_at),
     ]
     return instances, [delay(*line) for line in later.lines]

@@ -15,7 +15,7 @@ def p_rows(config):
 
 @block
 def p_buffer(
-    clk, reset, write, p, row, shift, fresh, final, last_final, write_index,
+    clk, reset, write, p, row, shift, fresh, row_final, last_final, write_index,
     read_index, act, act_row, act_shift, act_fresh, act_final, act_last_final, config,
 ):  # fmt: skip
     """Rows of p with their rescale shift and flags, written in order, read by index as often as P.V has chunks.
@@ -23,7 +23,7 @@ def p_buffer(
     Latency: read_index to act and its companions, 3 cycles (golden.latency.FEED). Throughput: one row written and one read a
     cycle. Room is the controller's business.
 
-    Ports: clk, reset; write, p (C lanes UQ1.16), row, shift, fresh, final (the row's last tile), last_final (last of the tile's
+    Ports: clk, reset; write, p (C lanes UQ1.16), row, shift, fresh, row_final (the row's last tile), last_final (last of the tile's
     final rows); write_index: where the row being written lands; read_index; act: C signed lanes, one bit wider than p;
     act_*: the companions of act.
     """
@@ -42,7 +42,7 @@ def p_buffer(
     def pack():
         entry.next = (
             (last_final << (flags_at + 2))
-            | (final << (flags_at + 1))
+            | (row_final << (flags_at + 1))
             | (fresh << flags_at)
             | (shift << shift_at)
             | (row << row_at)

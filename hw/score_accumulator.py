@@ -36,17 +36,17 @@ def score_accumulator(clk, partial, early_row, row, first, valid, s, config):
         ram(clk, write, write_row, s, early_row, stored, config.max_rows),
         join(sums, s),
     ]
-    for lane, (new, old) in enumerate(zip(split(partial, lanes), split(earlier, lanes), strict=True)):
-        instances.append(add_lane(clk, new, old, sums[lane]))
+    for lane, (addend, old) in enumerate(zip(split(partial, lanes), split(earlier, lanes), strict=True)):
+        instances.append(add_lane(clk, addend, old, sums[lane]))
     return instances
 
 
 @block
-def add_lane(clk, new, old, total):
-    """total = new + old, both slices of signed lanes. One cycle."""
+def add_lane(clk, addend, old, total):
+    """total = addend + old, both slices of signed lanes. One cycle."""
 
     @always(clk.posedge)
     def add():
-        total.next = new.signed() + old.signed()
+        total.next = addend.signed() + old.signed()
 
     return add

@@ -12,7 +12,7 @@ from hw.signals import bit, signed, unsigned
 def score_sequencer(
     clk, reset, causal, chunks, tail_mask, tile, tile_valid, weights_ready, q_done, p_release, p_released,
     go, tile_pop, q_release, read_row, read_chunk, mask, valid, swap,
-    row, first_chunk, last_chunk, pass_row, visible, start, final, last_final, config,
+    row, first_chunk, last_chunk, pass_row, visible, start, row_final, last_final, config,
 ):  # fmt: skip
     """Stream the rows of a tile once for each chunk of the head dimension, as soon as weights, Q and room for p allow.
 
@@ -23,7 +23,7 @@ def score_sequencer(
     weight_feeder; q_done: a block of Q is in its bank; p_release, p_released: rows of the P buffer have become free; go: pass begins
     with the next cycle; tile_pop: with the go of a tile's last chunk; q_release: with that of a block's last tile; read_row,
     read_chunk, mask: Q buffer read port; with them valid, swap (first row of the pass), row, first_chunk, last_chunk, pass_row
-    (first row of a last chunk), visible (keys of the tile that the row sees), start (the row's first tile), final (its last),
+    (first row of a last chunk), visible (keys of the tile that the row sees), start (the row's first tile), row_final (its last),
     last_final (last of the tile's final rows).
     """
     query_bits = log2_ceil(config.max_rows)
@@ -125,7 +125,7 @@ def score_sequencer(
         else:
             mask.next = all_elements
         pass_row.next = swap and last_chunk
-        final.next = row < final_end
+        row_final.next = row < final_end
         last_final.next = row + 1 == final_end
 
     @always_comb

@@ -34,11 +34,11 @@ def join(lanes, vector):
     """Drive a packed vector from a list of signals, lane 0 in the low bits. Combinational."""
     if len(lanes) == 1:
         return copy(lanes[0], vector)
-    packed = ConcatSignal(*reversed(lanes))
+    joined = ConcatSignal(*reversed(lanes))
 
     @always_comb
     def drive():
-        vector.next = packed
+        vector.next = joined
 
     return drive
 
@@ -76,10 +76,10 @@ def to_signed(vector, value):
 @block
 def any_of(bits, result):
     """result = OR of a list of bits. Combinational."""
-    packed = unsigned(len(bits))
+    joined = unsigned(len(bits))
 
     @always_comb
     def reduce():
-        result.next = packed != 0
+        result.next = joined != 0
 
-    return join(bits, packed), reduce
+    return join(bits, joined), reduce

@@ -19,7 +19,7 @@ def output_rows(config):
 @block
 def value_sequencer(
     clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_end, p_started, weights_ready, output_pop,
-    go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, end, config,
+    go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, last_tile, config,
 ):  # fmt: skip
     """Stream the p rows of a tile once for each chunk of the value dimension, as soon as V and p are there.
 
@@ -30,7 +30,7 @@ def value_sequencer(
     last time, with that many rows streamed, of which so many are final, and whether it is the last tile; p_started: the first
     row of a tile has been written to the P buffer; weights_ready: see weight_feeder; output_pop: the output queue has given up a
     row; go: pass begins with the next cycle; p_release, p_released: the tile's rows are being read for the last time;
-    read_index: P buffer read port; with it valid, swap (first row of the pass), chunk, last_chunk, end (last tile).
+    read_index: P buffer read port; with it valid, swap (first row of the pass), chunk, last_chunk, last_tile.
     """
     depth, capacity, loop = p_rows(config), output_rows(config), latency.ROW_LOOP
     row_bits = len(tile_rows)
@@ -83,7 +83,7 @@ def value_sequencer(
                 index.next = base
                 chunk.next = next_chunk
                 last_chunk.next = last
-                end.next = head_end
+                last_tile.next = head_end
                 if last:
                     next_chunk.next = 0
                     base.next = (base + rows) & (depth - 1)

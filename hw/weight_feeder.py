@@ -34,7 +34,7 @@ def weight_feeder(
     """
     key_bits = log2_ceil(config.array_keys)
     last_key = config.array_keys - 1
-    busy, begin, finish, loaded, tile_valid = bit(), bit(), bit(), bit(), bit()
+    busy, begin_read, finish, loaded, tile_valid = bit(), bit(), bit(), bit(), bit()
     tile_keys = unsigned(len(tile_rows))
     key, chunk = unsigned(max(1, key_bits)), unsigned(len(read_chunk))
     slot = unsigned(log2_ceil(slots))
@@ -51,7 +51,7 @@ def weight_feeder(
     @always_comb
     def begin_chunk():
         # Straight on to the tile's next chunk where the row sequencer takes this one as it completes.
-        begin.next = (tile_valid and not busy and (not loaded or take)) or (finish and take and not release)
+        begin_read.next = (tile_valid and not busy and (not loaded or take)) or (finish and take and not release)
 
     @always_comb
     def read():
@@ -72,7 +72,7 @@ def weight_feeder(
             chunk.next = 0
             slot.next = 0
         else:
-            if begin:
+            if begin_read:
                 busy.next = True
                 key.next = last_key
             elif finish:

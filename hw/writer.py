@@ -15,7 +15,7 @@ def words_per_chunk(config):
 
 @block
 def writer(
-    clk, reset, begin, push, output, last_final, last_chunk, end, o_address, o_stride, tail_elements,
+    clk, reset, begin_run, push, normalised, last_final, last_chunk, last_tile, o_address, o_stride, tail_elements,
     write, pop, done, o_bytes, config, depth,
 ):  # fmt: skip
     """Queue `output` chunks and write each to its row, chunk by chunk of a tile's final rows.
@@ -25,8 +25,8 @@ def writer(
 
     Latency: push to write.valid, 3 cycles. Throughput: one word a cycle that the memory takes.
 
-    Ports: clk, reset; begin: a run begins, the descriptor is valid; push, output (A 16-bit lanes), last_final (last of the tile's final rows), last_chunk,
-    end (last tile); o_address, o_stride, tail_elements (elements of the last chunk): constant during a run; write: WritePort;
+    Ports: clk, reset; begin_run: a run begins, the descriptor is valid; push, normalised (A 16-bit lanes), last_final (last of the tile's final rows), last_chunk,
+    last_tile; o_address, o_stride, tail_elements (elements of the last chunk): constant during a run; write: WritePort;
     pop: a chunk has left the queue; done: the last word of the run is being taken; o_bytes: counter.
 
     Parameters: depth: chunks queued, a power of two.
@@ -60,7 +60,7 @@ def writer(
 
     @always_comb
     def pack():
-        entry.next = (end << (data_bits + 2)) | (last_chunk << (data_bits + 1)) | (last_final << data_bits) | output
+        entry.next = (last_tile << (data_bits + 2)) | (last_chunk << (data_bits + 1)) | (last_final << data_bits) | normalised
 
     @always_comb
     def unpack():
@@ -154,7 +154,7 @@ def writer(
 
     @always(clk.posedge)
     def addresses():
-        if begin:
+        if begin_run:
             row_address.next = o_address
             tile_address.next = o_address
             chunk.next = 0
