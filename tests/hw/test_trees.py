@@ -1,0 +1,110 @@
+"""Adder and maximum trees, and the maximum of a row."""
+
+import numpy as np
+import pytest
+from myhdl import block
+
+from golden import latency
+from golden.config import log2_ceil
+from golden.formats import MAX_BITS, P_BITS, Z_BITS, Z_FRACTION
+from hw.signals import copy, signed, to_signed, unsigned
+from hw.trees import adder_tree, maximum_tree, row_maximum
+from tests.hw.harness import BACKENDS, pack, run
+
+LANES = pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
+HIDDEN = -(1 << (MAX_BITS - 1))
+
+
+@block
+def packed(clk, vector, visible, result, lanes, width, kind):
+    """One of the trees, its lanes packed into a vector with a bit to spare.
+
+    Without that bit, Icarus 11 stops at a list of one signal that is nothing but another name of the vector.
+    """
+    make, cast = (unsigned, copy) if kind is adder_tree else (signed, to_signed)
+    values = [make(width) for _ in range(lanes)]
+    parts = [vector((lane + 1) * width, lane * width) for lane in range(lanes)]
+    instances = [cast(part, value) for part, value in zip(parts, values, strict=True)]
+    if kind is row_maximum:
+        return instances, row_maximum(clk, values, visible, result)
+    return instances, kind(clk, values, result)
+
+
+def outcomes(tree, rows, width, result, backend, visible=0, cycles=0):
+    """The tree's result for each row, `cycles` and a cycle for each level later."""
+    lanes = len(rows[0])
+    cycles += log2_ceil(lanes)
+    ports = {"vector": unsigned(lanes * width + 1), "visible": unsigned(lanes.bit_length()), "result": result}
+    inputs = {"vector": [pack(row, width) for row in rows], "visible": visible}
+    parameters = {"lanes": lanes, "width": width, "kind": tree}
+    return run(packed, ports, inputs, ["result"], backend, parameters, after=cycles)["result"][cycles:]
+
+
+def rows_of(lanes, low, high, rng, count=150):
+    """Random rows, all at one end, one outlier among equals at each lane, and equal lanes."""
+    rows = rng.integers(low, high, (count, lanes), endpoint=True).tolist()
+    rows += rng.choice([low, high], (30, lanes)).tolist()
+    rows += [[value] * lanes for value in (low, high, 0, (low + high) // 3)]
+    for lane in range(lanes):
+        for value, others in ((low, 0), (high, 0), (low, high), (high, low)):
+            row = [others] * lanes
+            row[lane] = value
+            rows.append(row)
+    return rows
+
+
+@BACKENDS
+@LANES
+@pytest.mark.parametrize("width", [1, P_BITS])
+def test_adder_tree(lanes, width, backend):
+    rows = rows_of(lanes, 0, (1 << width) - 1, np.random.default_rng(lanes))
+    total = outcomes(adder_tree, rows, width, unsigned(width + log2_ceil(lanes)), backend)
+    assert total == [sum(row) for row in rows]
+
+
+@BACKENDS
+@LANES
+def test_maximum_tree(lanes, backend):
+    rows = rows_of(lanes, -(1 << (MAX_BITS - 1)), (1 << (MAX_BITS - 1)) - 1, np.random.default_rng(lanes))
+    assert outcomes(maximum_tree, rows, MAX_BITS, signed(MAX_BITS), backend) == [max(row) for row in rows]
+
+
+def check_row_maximum(rows, visible, backend):
+    top = outcomes(row_maximum, rows, Z_BITS, signed(MAX_BITS), backend, visible, latency.CEIL_KEY)
+    for row, count, found in zip(rows, visible, top, strict=True):
+        if count == 0:
+            assert found == HIDDEN
+        else:
+            largest = max(row[:count])
+            assert (found + 1) >> 1 == -(-largest >> Z_FRACTION), (row, count)  # as golden.flash takes the ceiling
+            assert found == 2 * (largest >> Z_FRACTION) + (largest % (1 << Z_FRACTION) != 0)
+
+
+@BACKENDS
+@LANES
+def test_row_maximum(lanes, backend):
+    """Every number of visible lanes; hidden lanes hold anything, the largest value too."""
+    rng = np.random.default_rng(lanes)
+    rows = rows_of(lanes, -(1 << 31), (1 << 31) - 1, rng)
+    visible = [index % (lanes + 1) for index in range(len(rows))]
+    for count in range(lanes + 1):
+        rows.append([-5] * count + [(1 << 31) - 1] * (lanes - count))
+        visible.append(count)
+    check_row_maximum(rows, visible, backend)
+
+
+@BACKENDS
+@LANES
+def test_row_maximum_of_close_values(lanes, backend):
+    """Around zero and around whole numbers, negative ones too, where fractions decide the ceiling."""
+    rng = np.random.default_rng(lanes)
+    whole = rng.integers(-3, 4, (200, lanes)) << Z_FRACTION
+    rows = (whole + rng.choice([-4095, -1, 0, 0, 1, 4095], (200, lanes))).tolist()
+    rows += [[value] * lanes for value in range(-4100, 4200, 41)]
+    check_row_maximum(rows, rng.integers(1, lanes, len(rows), endpoint=True).tolist(), backend)
+
+
+@BACKENDS
+def test_row_maximum_of_one_lane_over_the_range(backend):
+    edges = [whole * 4096 + step for whole in (-(1 << 19), -1, 0, 1, (1 << 19) - 1) for step in (0, 1, 4095)]
+    check_row_maximum([[value] for value in edges], [1] * len(edges), backend)
