@@ -1,0 +1,257 @@
+"""The memory behind the engine's ports, cycle by cycle."""
+
+import random
+
+import pytest
+from myhdl import block
+
+from golden.config import NAMED
+from golden.job import MAX_LATENCY
+from hw.delay import delay
+from hw.memory import memory
+from hw.ports import ReadPort, WritePort
+from hw.signals import bit, index_bits, unsigned
+from tests.hw.flow import BACK_PRESSURE, IDLE, either
+from tests.hw.harness import BACKENDS, run
+
+OUTPUTS = ("fetch_ready", "write_ready", "fetch_data_valid", "fetch_data", "host_q", "read_bytes", "write_bytes")
+
+
+@block
+def renamed(
+    clk, reset, fetch, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear,
+    config,
+):  # fmt: skip
+    """The memory with its ports on wires of their own.
+
+    read.bytes and read_bytes would be one name at the top, and MyHDL cannot convert a slice of a top-level input.
+    """
+    inner = WritePort(config)
+    return memory(
+        clk, reset, fetch, inner, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear,
+        config,
+    ), [
+        delay(clk, write.valid, inner.valid, 0), delay(clk, inner.ready, write.ready, 0),
+        delay(clk, write.address, inner.address, 0), delay(clk, write.data, inner.data, 0),
+        delay(clk, write.strobe, inner.strobe, 0),
+    ]  # fmt: skip
+
+
+class Script:
+    """Inputs cycle by cycle, and what the memory has to do in each."""
+
+    def __init__(self, config, latency=0, seed=0):
+        self.config, self.rng, self.latency = config, random.Random(seed), latency
+        self.area = min(32, config.memory_words)  # words used, small so that reads meet writes
+        self.words = [0] * config.memory_words
+        self.inputs, self.expected, self.answers = [], [], {}
+        self.free, self.read_bytes, self.write_bytes = 0, 0, 0
+        self.offer = None  # a write that has not been taken yet
+        self.cycle(reset=1, clear=1)
+        for address in range(self.area):
+            self.cycle(host=(address, self.word()))
+
+    def word(self):
+        return self.rng.getrandbits(self.config.word_bits)
+
+    @property
+    def ready(self):
+        return len(self.inputs) >= self.free
+
+    def cycle(self, read=None, write=None, host=None, look=None, reset=0, clear=0):
+        """read: address and bytes; write: address, word and strobe; host: address and word; look: address."""
+        now, ready = len(self.inputs), self.ready
+        read_address, read_bytes = read or (0, 1)
+        address, word, strobe = write or (0, 0, 0)
+        host_address, host_word = host or (look or 0, 0)
+        self.inputs.append(
+            {
+                "reset": reset, "clear": clear, "latency": self.latency,
+                "fetch_valid": int(read is not None), "fetch_address": read_address, "fetch_bytes": read_bytes,
+                "write_valid": int(write is not None), "write_address": address, "write_data": word,
+                "write_strobe": strobe, "host_write": int(host is not None), "host_address": host_address,
+                "host_data": host_word,
+            }
+        )  # fmt: skip
+        taken = ready and read is None and write is not None
+        self.expected.append((int(ready), int(ready and read is None), self.read_bytes, self.write_bytes))
+        if look is not None and ready and read is None:
+            self.answers["look", now + 1] = self.words[look]
+        if taken:
+            self.store(address, word, strobe)
+            self.write_bytes += 2 * strobe.bit_count()
+        if host:
+            self.words[host_address] = host_word
+        if reset:
+            self.free = now + 1
+            self.answers = {(kind, t): value for (kind, t), value in self.answers.items() if kind == "look" or t <= now}
+        elif ready and read:
+            count = -(-read_bytes // self.config.word_bytes)
+            self.read_bytes += read_bytes
+            self.free = now + count
+            for index in range(count):
+                # No write comes between the words of a burst, so that they may be looked up now.
+                value = self.words[(read_address + index) % self.config.memory_words]
+                self.answers["read", now + 1 + self.latency + index] = value
+        if clear:
+            self.read_bytes = self.write_bytes = 0
+        return taken
+
+    def store(self, address, word, strobe):
+        for lane in range(self.config.word_bytes // 2):
+            if strobe >> lane & 1:
+                mask = 0xFFFF << 16 * lane
+                self.words[address] = self.words[address] & ~mask | word & mask
+
+    def settle(self, cycles=MAX_LATENCY + 10):
+        for _ in range(cycles):
+            self.cycle()
+
+    def dump(self):
+        """Look at every word."""
+        for address in range(self.area):
+            self.cycle(look=address)
+        self.cycle()
+
+    def burst(self):
+        limit = self.config.max_dim * self.config.element_bytes
+        size = self.rng.choice((1, self.config.word_bytes, limit, self.rng.randint(1, limit)))
+        return self.rng.randrange(self.area), min(size, limit)
+
+    def traffic(self, cycles, idle, stalls):
+        """Random bursts, and beside them writes that stay until they are taken."""
+        for _ in range(cycles):
+            read = self.burst() if self.ready and either(self.rng, idle, 0.3) else None
+            if self.offer is None and stalls:
+                strobe = self.rng.getrandbits(self.config.word_bytes // 2)
+                self.offer = (self.rng.randrange(self.area), self.word(), strobe)
+            if self.cycle(read, self.offer):
+                self.offer = None
+
+    def check(self, backend):
+        config = self.config
+        signals = {
+            "reset": bit(), "fetch": ReadPort(config), "write": WritePort(config), "latency": unsigned(7),
+            "host_write": bit(), "host_address": unsigned(index_bits(config.memory_words)),
+            "host_data": unsigned(config.word_bits), "host_q": unsigned(config.word_bits),
+            "read_bytes": unsigned(32), "write_bytes": unsigned(32), "clear": bit(),
+        }  # fmt: skip
+        inputs = {name: [values[name] for values in self.inputs] for name in self.inputs[0]}
+        trace = run(renamed, signals, inputs, OUTPUTS, backend, {"config": config})
+        for cycle in range(1, len(self.inputs)):
+            state = tuple(trace[name][cycle] for name in ("fetch_ready", "write_ready", "read_bytes", "write_bytes"))
+            assert state == self.expected[cycle], f"cycle {cycle}"
+            word = trace["fetch_data"][cycle] if trace["fetch_data_valid"][cycle] else None
+            assert word == self.answers.get(("read", cycle)), f"cycle {cycle}"
+            if ("look", cycle) in self.answers:
+                assert trace["host_q"][cycle] == self.answers["look", cycle], f"cycle {cycle}"
+
+
+@BACKENDS
+@IDLE
+@BACK_PRESSURE
+@pytest.mark.parametrize("name, latency", [("tiny", 0), ("tiny", 1), ("tiny", 64), ("base", 2), ("lanes16", 10)])
+def test_random_traffic(name, latency, idle, stalls, backend):
+    """Bursts follow each other, with writes in the cycles that they leave, in random order."""
+    script = Script(NAMED[name], latency, seed=latency)
+    script.traffic(300, idle, stalls)
+    script.settle()
+    script.dump()
+    script.check(backend)
+
+
+def test_every_latency():
+    script = Script(NAMED["tiny"], seed=1)
+    for latency in range(MAX_LATENCY + 1):
+        script.latency = latency
+        script.traffic(60, idle=True, stalls=True)
+        script.settle()
+    script.check("myhdl")
+
+
+@BACKENDS
+@pytest.mark.parametrize("latency", [0, 1, 5])
+def test_bursts_without_a_gap(latency, backend):
+    """Latency is paid once: as many cycles of data as there are words."""
+    script = Script(NAMED["tiny"], latency)
+    for address in (0, 7, 3, 20, 20):
+        script.cycle(read=(address, 4 * address % 13 + 1))
+        while not script.ready:
+            script.cycle(read=(31, 9) if script.free - len(script.inputs) > 1 else None)  # not ready: not a burst
+    script.settle()
+    script.check(backend)
+    arrivals = [cycle for kind, cycle in script.answers if kind == "read"]
+    assert arrivals == list(range(arrivals[0], arrivals[0] + len(arrivals)))
+
+
+@BACKENDS
+def test_a_write_waits_for_the_reads(backend):
+    """The burst that comes with the write reads the old word, the next one the new word."""
+    script = Script(NAMED["tiny"], 3)
+    assert not script.cycle(read=(4, 12), write=(5, 0x12345678, 3))
+    assert not script.cycle(write=(5, 0x12345678, 3))
+    assert not script.cycle(write=(5, 0x12345678, 3))
+    assert script.cycle(write=(5, 0x12345678, 3))
+    script.cycle(read=(4, 12))
+    script.settle()
+    script.check(backend)
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", ["tiny", "base"])
+def test_every_strobe(name, backend):
+    script = Script(NAMED[name])
+    for strobe in range(1 << script.config.word_bytes // 2):
+        assert script.cycle(write=(strobe, script.word(), strobe))
+    script.dump()
+    script.check(backend)
+
+
+@BACKENDS
+@pytest.mark.parametrize("latency", [0, 1, 20, 64])
+def test_reset_in_the_middle_of_a_burst(latency, backend):
+    """No word of it comes afterwards, the memory keeps its contents, and the next burst is served at once."""
+    script = Script(NAMED["tiny"], latency)
+    for run_on in (0, 1, 3, 30):
+        script.cycle(read=(8, 16))
+        script.cycle()
+        script.settle(run_on)
+        script.cycle(reset=1)
+        script.cycle(read=(2, 7))
+        script.settle()
+    script.dump()
+    script.check(backend)
+
+
+@BACKENDS
+def test_addresses_wrap_at_the_end(backend):
+    script = Script(NAMED["tiny"])
+    script.cycle(read=(script.config.memory_words - 2, 16))
+    script.settle()
+    script.check(backend)
+
+
+@BACKENDS
+def test_clear_restarts_the_byte_counters(backend):
+    script = Script(NAMED["tiny"])
+    script.cycle(read=(1, 5))
+    script.cycle(clear=1)
+    script.cycle(read=(1, 5))
+    script.cycle()
+    script.cycle(write=(0, 1, 2))
+    script.settle(3)
+    script.check(backend)
+    assert script.expected[-1][2:] == (5, 2)
+
+
+@BACKENDS
+@pytest.mark.parametrize("latency", [30, 64])
+def test_a_run_at_a_longer_latency_gets_no_words_of_the_run_before(latency, backend):
+    """A run may start as soon as the one before has ended, and its latency is its own."""
+    script = Script(NAMED["tiny"], latency=0)
+    script.cycle(read=(3, 16))
+    script.settle(20)
+    script.latency = latency
+    script.cycle(clear=1)
+    script.settle()
+    script.check(backend)
