@@ -15,7 +15,6 @@ from golden.schedule import final_order
 from hw.engine_system import SystemPorts
 from hw.signals import bit
 
-
 UNTOUCHED = 0x5A5A  # every 16-bit lane of the output area before a run
 
 

@@ -25,7 +25,7 @@ def missing() -> str | None:
     """Why Icarus cannot be used here, or None."""
     absent = [program for program in PROGRAMS if shutil.which(program) is None]
     if absent:
-        return f"simulator icarus is not installed ({absent[0]} is not on PATH); install iverilog or use --simulator myhdl"
+        return f"icarus is not installed ({absent[0]} is not on PATH); install iverilog or use --simulator myhdl"
     if not (vpi_source() / "myhdl.c").is_file():
         return f"MyHDL's co-simulation sources are not in {vpi_source()}; reinstall myhdl or use --simulator myhdl"
     return None

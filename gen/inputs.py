@@ -197,7 +197,7 @@ def _read_array(path: str, archive: np.lib.npyio.NpzFile, name: str) -> np.ndarr
         array = archive[name]
     except MemoryError:
         raise InputError(f"array {name!r} of {path!r} is too large for this machine's memory") from None
-    except Exception as error:  # noqa: BLE001 - damage surfaces as whatever zipfile, zlib or NumPy trips over
+    except Exception as error:
         if "allow_pickle" in str(error):
             raise InputError(
                 f"array {name!r} of {path!r} holds Python objects, which are not read; save it as plain numbers"

@@ -99,7 +99,8 @@ def errors(config: EngineConfig, run: HeadRun) -> dict[str, float]:
 
 
 def build(config: EngineConfig, simulator: str, inputs: Inputs, runs: Sequence[HeadRun], seed: int) -> dict:
-    """The report as an object for JSON. Cycles and bytes are sums over heads, errors maxima of maxima and means of means.
+    """The report as an object for JSON. Cycles and bytes are sums over heads, errors maxima of maxima and means of
+    means.
 
     `mismatch` is null, or says what differs first from golden. Errors: see :func:`errors`; `error.published_max` is
     system B's figure for a preset (with the preset's own mask), else null.

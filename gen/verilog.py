@@ -24,7 +24,8 @@ def system(config: EngineConfig, clk, reset, ports: SystemPorts):
     """The design under test: engine and memory on the given ports."""
     return engine_system(
         clk, reset, ports.start, ports.busy, ports.descriptor, ports.counters, ports.debug, ports.latency,
-        ports.host_write, ports.host_address, ports.host_data, ports.host_q, ports.read_bytes, ports.write_bytes, config,
+        ports.host_write, ports.host_address, ports.host_data, ports.host_q, ports.read_bytes, ports.write_bytes,
+        config,
     )  # fmt: skip
 
 

@@ -30,13 +30,12 @@ TILE_QUEUE = 8  # tiles planned and not yet through Q.K^T: the K buffer's four, 
 def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, config):
     """softmax(Q K^T * scale + mask) V for one head, tile by tile, K and V streaming past resident blocks of query rows.
 
-    Latency: golden.cycles gives it to the cycle. Throughput: array_depth * array_keys multiplications a cycle in each of two
-    arrays while blocks are long enough to hide the memory's traffic.
+    Latency: golden.cycles gives it to the cycle. Throughput: array_depth * array_keys multiplications a cycle in
+    each of two arrays while blocks are long enough to hide the memory's traffic.
 
-    Ports: clk; reset: synchronous, active high, at any time; start: accepted while not busy; busy: from the cycle after start to the
-    last write accepted; descriptor: with start; read, write: memory ports; counters; debug: state of each row when it is
-    final.
-    """
+    Ports: clk; reset: synchronous, active high, at any time; start: accepted while not busy; busy: from the cycle
+    after start to the last write accepted; descriptor: with start; read, write: memory ports; counters; debug:
+    state of each row when it is final."""
     lanes, depth = config.array_keys, config.array_depth
     element_bits = config.element_bits
     array_latency = latency.array(config)
@@ -102,9 +101,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     k_release, q_release, v_release = bit(), bit(), bit()
     word, write_word = unsigned(config.word_bits), unsigned(index_bits(config.row_words))
     k_write, q_write, v_write, k_done, q_done, v_done = (bit() for _ in range(6))
-    k_row, q_row, v_row = (
-        unsigned(index_bits(count_)) for count_ in (KEY_SLOTS * lanes, QUERY_SLOTS * config.max_rows, VALUE_SLOTS * lanes)
-    )
+    k_row, v_row = unsigned(index_bits(KEY_SLOTS * lanes)), unsigned(index_bits(VALUE_SLOTS * lanes))
+    q_row = unsigned(index_bits(QUERY_SLOTS * config.max_rows))
     done_rows = unsigned(len(planned.rows))
     instances += [
         loader(
@@ -149,8 +147,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
             k_ready, k_release, k_weights, k_shift, k_first, KEY_SLOTS, config,
         ),
         score_sequencer(
-            clk, reset, run.causal, run.qk_chunks, run.qk_mask, tile, tile_valid, k_ready, q_done, p_release, p_released,
-            score_go, tile_pop, q_release, q_read_row, q_read_chunk, q_mask, score_valid, score_swap,
+            clk, reset, run.causal, run.qk_chunks, run.qk_mask, tile, tile_valid, k_ready, q_done, p_release,
+            p_released, score_go, tile_pop, q_release, q_read_row, q_read_chunk, q_mask, score_valid, score_swap,
             score_row, first_chunk, last_chunk, pass_row, visible, start_tile, row_final, last_final, config,
         ),
         operand_buffer(
@@ -207,7 +205,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     streamed, finals = unsigned(len(tile.rows)), unsigned(len(tile.rows))
     value_bound = 1 << (P_BITS - 1 + element_bits - 1)
     products = unsigned(depth * psum_bits(value_bound, lanes))
-    normalised, push, out_last_final, out_last_chunk, out_end = unsigned(depth * OUTPUT_BITS), bit(), bit(), bit(), bit()
+    normalised = unsigned(depth * OUTPUT_BITS)
+    push, out_last_final, out_last_chunk, out_end = bit(), bit(), bit(), bit()
 
     @always_comb
     def tile_rows():
@@ -226,10 +225,9 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
             v_ready, v_release, v_weights, v_shift, v_first, VALUE_SLOTS, config,
         ),
         value_sequencer(
-            clk, reset, run.v_chunks, tile_pop, streamed, finals, tile.end,
-            later(pass_row, p_at + latency.reciprocal_wait(config), True), v_ready, output_pop,
-            value_go, p_release, p_released, read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_end,
-            config,
+            clk, reset, run.v_chunks, tile_pop, streamed, finals, tile.end, later(pass_row, p_at +
+            latency.reciprocal_wait(config), True), v_ready, output_pop, value_go, p_release, p_released,
+            read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_end, config,
         ),
         systolic_array(
             clk, act, products, v_weights, v_shift, v_first, later(value_swap, latency.FEED, True),
@@ -242,8 +240,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
             normalised, push, out_last_final, out_last_chunk, out_end, debug, config,
         ),
         writer(
-            clk, reset, begin_run, push, normalised, out_last_final, out_last_chunk, out_end, run.o_address, run.o_stride,
-            run.tail_elements, write, output_pop, done, counters.o_bytes, config, output_rows(config),
+            clk, reset, begin_run, push, normalised, out_last_final, out_last_chunk, out_end, run.o_address,
+            run.o_stride, run.tail_elements, write, output_pop, done, counters.o_bytes, config, output_rows(config),
         ),
     ]  # fmt: skip
     return instances, [delay(*line) for line in later.lines]

@@ -28,8 +28,8 @@ def engine_system(
 ):  # fmt: skip
     """Engine and memory, with a host port to the memory that works while the engine is idle.
 
-    Ports: clk, reset, start, busy, descriptor, counters, debug: see engine; latency, host_*, read_bytes, write_bytes: see memory.
-    """
+    Ports: clk, reset, start, busy, descriptor, counters, debug: see engine; latency, host_*, read_bytes,
+    write_bytes: see memory."""
     read, write = ReadPort(config), WritePort(config)
     clear = bit()
 
@@ -41,7 +41,7 @@ def engine_system(
         clear_counts,
         engine(clk, reset, start, busy, descriptor, read, write, counters, debug, config),
         memory(
-            clk, reset, read, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear,
-            config,
+            clk, reset, read, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes,
+            clear, config,
         ),
     )  # fmt: skip

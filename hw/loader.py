@@ -4,7 +4,7 @@ from myhdl import always, always_comb, block
 
 from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS
 from hw.signals import bit, unsigned
-from hw.tile_walker import TileRecord, tile_walker
+from hw.tile_walker import tile_walker
 
 LOAD_K, LOAD_Q, LOAD_V = 0, 1, 2
 LOADS = KEY_SLOTS + QUERY_SLOTS + VALUE_SLOTS  # that can be under way at once
@@ -17,19 +17,19 @@ def loader(
 ):  # fmt: skip
     """Load K, Q and V in the order of golden.schedule.load_order, one burst a row, as buffers become free.
 
-    Latency: first request 3 cycles after start. Throughput: a burst request each cycle in which the memory takes one; no gap
-    between rows or loads while buffers are free. Without overlap each operand uses one of its buffers only.
+    Latency: first request 3 cycles after start. Throughput: a burst request each cycle in which the memory takes
+    one; no gap between rows or loads while buffers are free. Without overlap each operand uses one of its buffers
+    only.
 
         start     |1|___________
         plan      _|K|Q|V ...       buffer reserved, tile record pushed with K
         load_push ___|1|            bursts of the load follow from the next cycle
         read.valid _____|1 1 1 1    a row each, with ready
 
-    Ports: clk, reset; start: a run begins; descriptor: its Run, constant; k_release,
-    q_release, v_release: a buffer has become free; read: ReadPort, request side; tile, tile_push: record of each tile when its K
-    is planned; load_push, load_kind, load_rows: each load when its bursts begin; counters: k_bytes, q_bytes, v_bytes, k_loads,
-    v_loads.
-    """
+    Ports: clk, reset; start: a run begins; descriptor: its Run, constant; k_release, q_release, v_release: a buffer
+    has become free; read: ReadPort, request side; tile, tile_push: record of each tile when its K is planned;
+    load_push, load_kind, load_rows: each load when its bursts begin; counters: k_bytes, q_bytes, v_bytes, k_loads,
+    v_loads."""
     planning = bit()
     what = unsigned(2)
     advance, plan, credit = bit(), bit(), bit()

@@ -8,19 +8,21 @@ from hw.signals import bit, join, split, unsigned
 
 
 @block
-def memory(clk, reset, read, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear, config):
+def memory(
+    clk, reset, read, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear, config
+):
     """One word a cycle, shared: reads go before writes, a host port takes what is left.
 
-    Latency: a burst accepted at t returns its first word at t + 1 + latency, the others in the cycles after; bursts follow each other
-    without a gap, so latency is paid once. Throughput: one word a cycle.
+    Latency: a burst accepted at t returns its first word at t + 1 + latency, the others in the cycles after; bursts
+    follow each other without a gap, so latency is paid once. Throughput: one word a cycle.
 
         read.valid  _|1 1|___________       two bursts, of two words and of one
         read.ready  1|1 0|1 1 1 1 1
         data_valid  _____|1 1 1|_____       latency 1
 
-    Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; host_write, host_address, host_data: word write,
-    host_q: the word at host_address a cycle ago, both while the engine is idle; read_bytes, write_bytes: payload since clear.
-    """
+    Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; host_write, host_address, host_data:
+    word write, host_q: the word at host_address a cycle ago, both while the engine is idle; read_bytes,
+    write_bytes: payload since clear."""
     words = config.memory_words
     always_on = bit()
     flags_mask = (1 << (MAX_LATENCY + 1)) - 1

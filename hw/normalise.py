@@ -12,8 +12,8 @@ from hw.signals import bit, join, signed, split, to_signed, unsigned
 def normalise(clk, o, shift, inverse, seen, quotients, lanes):
     """quotient = half_up(half_up(O >> shift) * inverse >> 18), saturated to 16 bits; zero for a row that saw no key.
 
-    Latency: 7 cycles (golden.latency.NORMALISE): shifter 3, round 1, multiply 2, round and saturate 1. Throughput: one chunk a
-    cycle, one multiplier an element.
+    Latency: 7 cycles (golden.latency.NORMALISE): shifter 3, round 1, multiply 2, round and saturate 1. Throughput:
+    one chunk a cycle, one multiplier an element.
 
     Ports: clk; o: `lanes` signed accumulators; shift, inverse: see reciprocal; seen; quotients: `lanes` 16-bit lanes.
     """

@@ -40,7 +40,8 @@ def operand_buffer(clk, write, write_row, write_word, d, read_row, read_chunk, m
     reads = [unsigned(config.word_bits) for _ in range(banks)]
     wide, held = unsigned(banks * config.word_bits), unsigned(banks * config.word_bits)
     part, part_of_held = unsigned(index_bits(parts)), unsigned(index_bits(parts))
-    part_shift = unsigned(config.word_bits.bit_length())  # its own signal: in Verilog a shift amount is no wider than its operand
+    # A signal of its own: in Verilog a shifted shift amount is no wider than its operand.
+    part_shift = unsigned(config.word_bits.bit_length())
     mask_of_held = unsigned(elements)
 
     @always_comb

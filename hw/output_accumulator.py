@@ -12,9 +12,9 @@ from hw.signals import bit, index_bits, join, signed, split, to_signed, unsigned
 def output_accumulator(clk, early_row, early_chunk, fresh, shift, partial, row, chunk, valid, o, config):
     """O = half_up(O_old >> shift) + partial for one chunk of a row, with O_old = 0 where fresh.
 
-    Latency: early_row and early_chunk at t-5 (golden.latency.OUTPUT_READ_AHEAD), fresh and shift at t-4, partial, row,
-    chunk and valid at t, o at t+1 (golden.latency.ACCUMULATE). Throughput: one row a cycle; the same chunk of a row may come
-    again after 7 cycles (golden.latency.ROW_LOOP).
+    Latency: early_row and early_chunk at t-5 (golden.latency.OUTPUT_READ_AHEAD), fresh and shift at t-4, partial,
+    row, chunk and valid at t, o at t+1 (golden.latency.ACCUMULATE). Throughput: one row a cycle; the same chunk of
+    a row may come again after 7 cycles (golden.latency.ROW_LOOP).
 
     Ports: clk; early_row, early_chunk, row, chunk: the same address, early and with partial; fresh, shift: see
     running_maximum; partial: A signed lanes of the array; valid: write back; o: A signed lanes of

@@ -3,35 +3,35 @@
 from myhdl import always_comb, block
 
 from golden import latency
-from golden.formats import RECIPROCAL_BITS, SHIFT_BITS
+from golden.formats import RECIPROCAL_BITS
 from hw.delay import Delays, delay
 from hw.normalise import normalise
 from hw.output_accumulator import output_accumulator
 from hw.p_buffer import p_rows
 from hw.ram import ram
 from hw.reciprocal import reciprocal
-from hw.signals import bit, index_bits, unsigned
+from hw.signals import bit, unsigned
 
 
 @block
 def output_stage(
-    clk, reset, valid, index, chunk, last_chunk, last_tile, act_row, act_shift, act_fresh, act_final, act_last_final, products,
-    p_valid, p_final, p_index, total, maximum, seen,
-    normalised, push, out_last_final, out_last_chunk, out_end, debug, config,
+    clk, reset, valid, index, chunk, last_chunk, last_tile, act_row, act_shift, act_fresh, act_final,
+    act_last_final, products, p_valid, p_final, p_index, total, maximum, seen, normalised, push, out_last_final,
+    out_last_chunk, out_end, debug, config,
 ):  # fmt: skip
-    """Accumulate the rows of P.V; a row that is final leaves normalised, without a visit to memory or a pass of its own.
+    """Accumulate the rows of P.V; a row that is final leaves normalised, without a visit to memory or a pass of its
+    own.
 
-    1/l is computed when softmax completes the row's last tile, and kept under the row's index in the P buffer until P.V gets there.
+    1/l is computed when softmax completes the row's last tile, and kept under the row's index in the P buffer until
+    P.V gets there.
 
     Latency: index to push, FEED + array + ACCUMULATE + NORMALISE (golden.latency). Throughput: one row a cycle.
 
-    Ports: clk, reset; valid, index, chunk, last_chunk, last_tile: row being read from the P buffer; act_*: its companions, FEED cycles
-    later; products: the array's output; p_valid, p_final, p_index: row being written to the P buffer; total, maximum, seen: its
-    state, tree + 1 cycles later; normalised (A 16-bit lanes), push, out_*: a finished chunk and its flags; debug: Debug.
-    """
+    Ports: clk, reset; valid, index, chunk, last_chunk, last_tile: row being read from the P buffer; act_*: its
+    companions, FEED cycles later; products: the array's output; p_valid, p_final, p_index: row being written to the
+    P buffer; total, maximum, seen: its state, tree + 1 cycles later; normalised (A 16-bit lanes), push, out_*: a
+    finished chunk and its flags; debug: Debug."""
     array_latency = latency.array(config)
-    row_bits, index_width = len(act_row), index_bits(p_rows(config))
-    chunk_width = len(chunk)
     instances = []
 
     later = Delays(clk, reset)
@@ -39,7 +39,7 @@ def output_stage(
     # ---- 1/l of final rows, by index in the P buffer
 
     total_at = latency.tree(config) + latency.SUM
-    final_total, done_total = bit(), bit()
+    final_total = bit()
     total_final = later(p_final, total_at)
     total_valid = later(p_valid, total_at, True)
 

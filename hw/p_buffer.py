@@ -20,13 +20,12 @@ def p_buffer(
 ):  # fmt: skip
     """Rows of p with their rescale shift and flags, written in order, read by index as often as P.V has chunks.
 
-    Latency: read_index to act and its companions, 3 cycles (golden.latency.FEED). Throughput: one row written and one read a
-    cycle. Room is the controller's business.
+    Latency: read_index to act and its companions, 3 cycles (golden.latency.FEED). Throughput: one row written and
+    one read a cycle. Room is the controller's business.
 
-    Ports: clk, reset; write, p (C lanes UQ1.16), row, shift, fresh, row_final (the row's last tile), last_final (last of the tile's
-    final rows); write_index: where the row being written lands; read_index; act: C signed lanes, one bit wider than p;
-    act_*: the companions of act.
-    """
+    Ports: clk, reset; write, p (C lanes UQ1.16), row, shift, fresh, row_final (the row's last tile), last_final
+    (last of the tile's final rows); write_index: where the row being written lands; read_index; act: C signed
+    lanes, one bit wider than p; act_*: the companions of act."""
     lanes = config.array_keys
     row_bits = len(row)
     depth = p_rows(config)

@@ -7,8 +7,8 @@ from myhdl import always, block
 def ram(clk, write, write_address, d, read_address, q, depth):
     """One write and one read port, synchronous read; maps to block RAM.
 
-    Latency: q shows the word at read_address one cycle later. The word being written is not read in the same cycle by any
-    block of this design, so that synthesis need not provide for it.
+    Latency: q shows the word at read_address one cycle later. The word being written is not read in the same cycle
+    by any block of this design, so that synthesis need not provide for it.
 
     Simulated on a list of integers and converted as the memory that synthesis tools recognise: a MyHDL signal for
     each word would make a large memory slow to build.

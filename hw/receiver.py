@@ -3,7 +3,7 @@
 from myhdl import always, always_comb, block
 
 from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS, log2_ceil
-from hw.loader import LOAD_K, LOAD_Q, LOADS
+from hw.loader import LOAD_K, LOAD_Q, LOAD_V, LOADS
 from hw.queue import queue
 from hw.signals import bit, index_bits, join, unsigned
 
@@ -15,13 +15,13 @@ def receiver(
 ):  # fmt: skip
     """Write each word that the memory returns to its buffer, and say when a load is complete.
 
-    Latency: data_valid to the write port of the buffer, and of the last word of a load to *_done, one cycle. Throughput: a word a
-    cycle; data is never refused, since a load is requested only when its buffer is free.
+    Latency: data_valid to the write port of the buffer, and of the last word of a load to *_done, one cycle.
+    Throughput: a word a cycle; data is never refused, since a load is requested only when its buffer is free.
 
-    Ports: clk, reset; load_push, load_kind, load_rows: loads in the order of their requests; data_valid, data: the memory's answer;
-    qk_words, v_words: words of a row; word, write_word: buffer write port, common; k_write, k_row (slot and key), q_write, q_row
-    (bank and row), v_write, v_row; k_done, q_done, v_done: a load is complete; done_rows: its rows.
-    """
+    Ports: clk, reset; load_push, load_kind, load_rows: loads in the order of their requests; data_valid, data: the
+    memory's answer; qk_words, v_words: words of a row; word, write_word: buffer write port, common; k_write, k_row
+    (slot and key), q_write, q_row (bank and row), v_write, v_row; k_done, q_done, v_done: a load is complete;
+    done_rows: its rows."""
     row_bits = len(load_rows)
     record, head, head_valid, pop = unsigned(2 + row_bits), unsigned(2 + row_bits), bit(), bit()
     kind, rows, words = unsigned(2), unsigned(row_bits), unsigned(len(qk_words))
@@ -38,10 +38,10 @@ def receiver(
 
     @always_comb
     def ends():
-        if kind == LOAD_K or kind == LOAD_Q:
-            words.next = qk_words
-        else:
+        if kind == LOAD_V:
             words.next = v_words
+        else:
+            words.next = qk_words
 
     @always_comb
     def complete():
@@ -71,10 +71,10 @@ def receiver(
         else:
             k_write.next = data_valid and kind == LOAD_K
             q_write.next = data_valid and kind == LOAD_Q
-            v_write.next = data_valid and kind != LOAD_K and kind != LOAD_Q
+            v_write.next = data_valid and kind == LOAD_V
             k_done.next = pop and kind == LOAD_K
             q_done.next = pop and kind == LOAD_Q
-            v_done.next = pop and kind != LOAD_K and kind != LOAD_Q
+            v_done.next = pop and kind == LOAD_V
             if data_valid:
                 if last_word:
                     count.next = 0

@@ -15,8 +15,8 @@ LEVELS = (16, 8, 4, 2, 1)
 def reciprocal(clk, total, inverse, shift, element_bits):
     """1/l: l is normalised to an 18-bit mantissa, looked up in 512 segments and interpolated.
 
-    Latency: 11 cycles (golden.latency.RECIPROCAL): leading one 5, round 2, table 2, interpolate 2. Throughput: one a cycle.
-    A total below 2**15, which no row that saw a key has, gives a meaningless result.
+    Latency: 11 cycles (golden.latency.RECIPROCAL): leading one 5, round 2, table 2, interpolate 2. Throughput: one
+    a cycle. A total below 2**15, which no row that saw a key has, gives a meaningless result.
 
     Ports: clk; total: l, 16 fraction bits, at most 33 bits; inverse: UQ0.17, the reciprocal of l's mantissa in [1, 2);
     shift: what brings O to 18 bits, l's exponent + element_bits - 17.

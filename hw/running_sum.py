@@ -11,8 +11,8 @@ from hw.signals import bit, index_bits, signed, unsigned
 def running_sum(clk, read_row, row, valid, fresh, shift, addend, total, rows):
     """l = half_up(l_old >> shift) + addend for a row, with l_old = 0 where fresh.
 
-    Latency: read_row at t, fresh and shift at t+1, addend, row and valid at t+4, total at t+5 (golden.latency.SUM after the
-    addend). Throughput: one row a cycle; a row may come again after 6 cycles.
+    Latency: read_row at t, fresh and shift at t+1, addend, row and valid at t+4, total at t+5 (golden.latency.SUM
+    after the addend). Throughput: one row a cycle; a row may come again after 6 cycles.
 
     Ports: clk; read_row, row: the same row, early and with its addend; valid: write l back; fresh, shift: see
     running_maximum; addend: sum of the row's p of this tile; total: l, 16 fraction bits.

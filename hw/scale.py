@@ -4,7 +4,7 @@ from myhdl import always, always_comb, block, intbv
 
 from golden.formats import SCALE_BITS, Z_BITS
 from hw.shifter import shifter
-from hw.signals import signed, unsigned
+from hw.signals import signed
 
 LOW_BITS = 17  # S is split so that each half fits one signed 18 x 18 multiplier
 

@@ -16,18 +16,19 @@ def score_sequencer(
 ):  # fmt: skip
     """Stream the rows of a tile once for each chunk of the head dimension, as soon as weights, Q and room for p allow.
 
-    Latency: go to the first row's read address, one cycle; a row a cycle from there. Throughput: no gap between passes of at least
-    latency.ROW_LOOP rows whose weights are loaded; shorter ones are spaced so that a row comes again after ROW_LOOP cycles.
+    Latency: go to the first row's read address, one cycle; a row a cycle from there. Throughput: no gap between
+    passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones are spaced so that a row comes
+    again after ROW_LOOP cycles.
 
-    Ports: clk, reset; causal, chunks, tail_mask: constant during a run; tile, tile_valid: next tile's TileRecord; weights_ready: see
-    weight_feeder; q_done: a block of Q is in its bank; p_release, p_released: rows of the P buffer have become free; go: pass begins
-    with the next cycle; tile_pop: with the go of a tile's last chunk; q_release: with that of a block's last tile; read_row,
-    read_chunk, mask: Q buffer read port; with them valid, swap (first row of the pass), row, first_chunk, last_chunk, pass_row
-    (first row of a last chunk), visible (keys of the tile that the row sees), start (the row's first tile), row_final (its last),
-    last_final (last of the tile's final rows).
-    """
+    Ports: clk, reset; causal, chunks, tail_mask: constant during a run; tile, tile_valid: next tile's TileRecord;
+    weights_ready: see weight_feeder; q_done: a block of Q is in its bank; p_release, p_released: rows of the P
+    buffer have become free; go: pass begins with the next cycle; tile_pop: with the go of a tile's last chunk;
+    q_release: with that of a block's last tile; read_row, read_chunk, mask: Q buffer read port; with them valid,
+    swap (first row of the pass), row, first_chunk, last_chunk, pass_row (first row of a last chunk), visible (keys
+    of the tile that the row sees), start (the row's first tile), row_final (its last), last_final (last of the
+    tile's final rows)."""
     query_bits = log2_ceil(config.max_rows)
-    width, capacity, loop = config.array_keys, p_rows(config), latency.ROW_LOOP
+    capacity, loop = p_rows(config), latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1
     streamed, left = unsigned(len(tile.rows)), unsigned(len(tile.rows))
     chunk, pass_chunk = unsigned(len(chunks)), unsigned(len(chunks))

@@ -9,7 +9,7 @@ from hw.exp2 import exp2
 from hw.running_maximum import running_maximum
 from hw.running_sum import running_sum
 from hw.scale import scale
-from hw.signals import any_of, bit, index_bits, join, signed, split, to_signed, unsigned
+from hw.signals import any_of, bit, join, signed, split, to_signed, unsigned
 from hw.trees import adder_tree, row_maximum
 
 
@@ -23,15 +23,13 @@ def softmax_row(
     Latency: s to p, golden.latency.softmax; p to total, the levels of the adder tree + 1. Throughput: one row a cycle,
     never stalls; a row may come again after 6 cycles.
 
-    Ports: clk, reset; valid, s (C signed scores), row, start (the row's first tile), visible (keys of the tile that the row
-    sees, from lane 0): together; mantissa, shift: score scale, constant during a run; p: C lanes UQ1.16, with
-    p_valid, p_row, p_shift (rescale of l and O) and p_fresh (the row saw no key before: replace instead of
-    rescale); total (l), total_maximum (m), total_seen: state of the row after this tile; saturated: with p_valid, a visible
-    score of the row left the range of z.
-    """
+    Ports: clk, reset; valid, s (C signed scores), row, start (the row's first tile), visible (keys of the tile that
+    the row sees, from lane 0): together; mantissa, shift: score scale, constant during a run; p: C lanes UQ1.16,
+    with p_valid, p_row, p_shift (rescale of l and O) and p_fresh (the row saw no key before: replace instead of
+    rescale); total (l), total_maximum (m), total_seen: state of the row after this tile; saturated: with p_valid, a
+    visible score of the row left the range of z."""
     lanes = config.array_keys
     tree = latency.tree(config)
-    row_bits = index_bits(config.max_rows)
     top_at = latency.SCALE + latency.CEIL_KEY + tree
     maximum_at = top_at + latency.MAXIMUM
     shift_at = maximum_at + 2

@@ -13,7 +13,9 @@ def psum_bits(product_bound, rows):
 
 
 @block
-def systolic_array(clk, act_in, out, weight_in, shift, first, swap, rows, cols, act_bits, weight_bits, bound, keys_on, latency):
+def systolic_array(
+    clk, act_in, out, weight_in, shift, first, swap, rows, cols, act_bits, weight_bits, bound, keys_on, latency
+):
     """out[c] = sum over r of act_in[r] * weight[r][c]: one row of activations a cycle, never stalls.
 
     Latency: act_in to out, `latency` cycles, at least rows + cols + 1 (longer ones are padded). Throughput: one row a

@@ -23,15 +23,15 @@ def value_sequencer(
 ):  # fmt: skip
     """Stream the p rows of a tile once for each chunk of the value dimension, as soon as V and p are there.
 
-    Latency: go to the first row's read index, one cycle; a row a cycle from there, never faster than softmax writes them. Throughput:
-    as score_sequencer. A pass with final rows waits for room in the output queue.
+    Latency: go to the first row's read index, one cycle; a row a cycle from there, never faster than softmax writes
+    them. Throughput: as score_sequencer. A pass with final rows waits for room in the output queue.
 
-    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_end: a tile has gone into Q.K^T for the
-    last time, with that many rows streamed, of which so many are final, and whether it is the last tile; p_started: the first
-    row of a tile has been written to the P buffer; weights_ready: see weight_feeder; output_pop: the output queue has given up a
-    row; go: pass begins with the next cycle; p_release, p_released: the tile's rows are being read for the last time;
-    read_index: P buffer read port; with it valid, swap (first row of the pass), chunk, last_chunk, last_tile.
-    """
+    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_end: a tile has gone
+    into Q.K^T for the last time, with that many rows streamed, of which so many are final, and whether it is the
+    last tile; p_started: the first row of a tile has been written to the P buffer; weights_ready: see
+    weight_feeder; output_pop: the output queue has given up a row; go: pass begins with the next cycle; p_release,
+    p_released: the tile's rows are being read for the last time; read_index: P buffer read port; with it valid,
+    swap (first row of the pass), chunk, last_chunk, last_tile."""
     depth, capacity, loop = p_rows(config), output_rows(config), latency.ROW_LOOP
     row_bits = len(tile_rows)
     record, head = unsigned(2 * row_bits + 1), unsigned(2 * row_bits + 1)

@@ -18,17 +18,18 @@ def weight_feeder(
 
     Keys that the tile lacks and elements beyond the dimension are masked to zero.
 
-    Latency: a chunk takes array_keys cycles; ready comes with its last read. Throughput: a chunk every array_keys cycles,
-    one more at a new tile.
+    Latency: a chunk takes array_keys cycles; ready comes with its last read. Throughput: a chunk every array_keys
+    cycles, one more at a new tile.
 
         take      ___|1|___________     the row sequencer starts with the loaded weights
         reads     _____|C-1 ... 1 0|    next chunk
         ready     ___|1|_________|1     until take
 
-    Ports: clk, reset; tile_done, tile_rows: a tile of that many keys is in the buffer; chunks: chunks of a row; tail_mask: valid
-    elements of the last chunk; take: the loaded weights are swapped in by the row read in the next cycle; ready: the next-weight
-    registers will be complete for a row read in the next cycle or later; release: a tile has been read for the last time; read_row,
-    read_chunk, mask: buffer read port; shift, first: for the array, with the buffer's output.
+    Ports: clk, reset; tile_done, tile_rows: a tile of that many keys is in the buffer; chunks: chunks of a row;
+    tail_mask: valid elements of the last chunk; take: the loaded weights are swapped in by the row read in the next
+    cycle; ready: the next-weight registers will be complete for a row read in the next cycle or later; release: a
+    tile has been read for the last time; read_row, read_chunk, mask: buffer read port; shift, first: for the array,
+    with the buffer's output.
 
     Parameters: slots: tiles in the buffer.
     """

@@ -14,9 +14,8 @@ def weight_source(
 ):  # fmt: skip
     """Buffer `slots` tiles and shift them into an array chunk by chunk, as weight_feeder describes.
 
-    Ports: write, write_row (slot and key), write_word, word: from the receiver; weights, shift, first: to the array; the others: see
-    weight_feeder.
-    """
+    Ports: write, write_row (slot and key), write_word, word: from the receiver; weights, shift, first: to the
+    array; the others: see weight_feeder."""
     read_row, read_chunk = unsigned(len(write_row)), unsigned(index_bits(row_chunks(config)))
     mask = unsigned(config.array_depth)
     return (
@@ -25,6 +24,7 @@ def weight_source(
             read_row, read_chunk, mask, shift, first, slots, config,
         ),
         operand_buffer(
-            clk, write, write_row, write_word, word, read_row, read_chunk, mask, weights, config, slots * config.array_keys
+            clk, write, write_row, write_word, word, read_row, read_chunk, mask, weights, config, slots *
+            config.array_keys
         ),
     )  # fmt: skip
