@@ -16,7 +16,7 @@ def cache_folder() -> Path:
 
 
 def cached(key: str, build: Callable[[Path], None]) -> Path:
-    """The folder of `key`, made by `build(folder)` if it is not there.
+    """The folder of `key` in the user's cache, made by `build(folder)` if it is not there.
 
     The folder appears whole or not at all: it is built under a temporary name beside its place, and renamed. Of two
     processes that build at once, the first to finish wins.

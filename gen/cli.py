@@ -54,6 +54,11 @@ def _complain(sentence: str) -> None:
     print(f"flashtile: error: {' '.join(sentence.split())}", file=sys.stderr)
 
 
+def _notice(sentence: str) -> None:
+    if sys.stderr.isatty():
+        print(sentence, file=sys.stderr)
+
+
 def _print(text: str) -> None:
     try:
         print(text, flush=True)
@@ -132,7 +137,7 @@ def _run(arguments: argparse.Namespace) -> int:
     ]
     predictions = [predict(config, head.job, *head.raw) for head in heads]
     with _progress() as progress:
-        results = simulate(config, [Run(head.job, *head.raw) for head in heads], simulator, progress)
+        results = simulate(config, [Run(head.job, *head.raw) for head in heads], simulator, progress, _notice)
     runs = [report.HeadRun(*parts) for parts in zip(heads, predictions, results, strict=True)]
     summary = report.build(config, simulator, inputs, runs, arguments.seed)
     if arguments.output is not None and summary["bit_exact"]:

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from myhdl import Cosimulation
@@ -55,10 +56,11 @@ def vpi_module() -> Path:
     return cached(f"vpi-{digest}", build)
 
 
-def _compiled(config: EngineConfig) -> Path:
+def _compiled(config: EngineConfig, notice: Callable[[str], None]) -> Path:
     """The design and its harness, converted and compiled for vvp."""
 
     def build(folder: Path) -> None:
+        notice(f"building the simulator of {config.name}, once for this version ...")
         convert(config, folder)
         _command(
             "compiling the Verilog", "iverilog", "-g2005", "-o", "system.vvp", f"{TOP}.v", f"tb_{TOP}.v", folder=folder
@@ -67,8 +69,11 @@ def _compiled(config: EngineConfig) -> Path:
     return cached(f"icarus-{config.name}-{fingerprint(config)}", build) / "system.vvp"
 
 
-def cosimulation(config: EngineConfig, clk, reset, ports) -> Cosimulation:
+def cosimulation(config: EngineConfig, clk, reset, ports, notice: Callable[[str], None]) -> Cosimulation:
     """The converted design as a MyHDL Cosimulation on the given ports; Simulation.quit ends its process.
+
+    Args:
+        notice: called with a sentence if something must be built first.
 
     Raises:
         SimulatorError: Icarus is missing, or a build step failed.
@@ -77,7 +82,7 @@ def cosimulation(config: EngineConfig, clk, reset, ports) -> Cosimulation:
     if reason:
         raise SimulatorError(reason)
     try:
-        program, module = _compiled(config), vpi_module()
+        program, module = _compiled(config, notice), vpi_module()
     except OSError as error:
         raise SimulatorError(f"the build cache cannot be written: {error}") from None
     # A list, not a string: MyHDL splits strings at blanks.

@@ -30,6 +30,7 @@ def simulate(
     runs: Sequence[Run],
     simulator: str = "myhdl",
     progress: Callable[[int, int], None] | None = None,
+    notice: Callable[[str], None] = lambda sentence: None,
 ) -> list[EngineResult]:
     """Run heads one after the other on one instance of the engine.
 
@@ -37,6 +38,7 @@ def simulate(
         simulator: one of SIMULATORS: the MyHDL blocks themselves, or the converted Verilog in Icarus.
         progress: called now and then with simulated and expected cycles, both over all runs and with loading
             and reading back.
+        notice: called with a sentence before something that takes long.
 
     Raises:
         SimulatorError: the simulator cannot be used, or the engine did not finish.
@@ -49,7 +51,7 @@ def simulate(
     bench = Bench(config, (lambda done: progress(done, expected)) if progress else None)
     results: list[EngineResult] = []
     if simulator == "icarus":
-        design = icarus.cosimulation(config, bench.clk, bench.reset, bench.ports)
+        design = icarus.cosimulation(config, bench.clk, bench.reset, bench.ports, notice)
     elif simulator == "myhdl":
         design = system(config, bench.clk, bench.reset, bench.ports)
     else:

@@ -9,7 +9,8 @@ from hw.signals import bit, join, split, unsigned
 
 @block
 def memory(
-    clk, reset, read, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear, config
+    clk, reset, read, write, latency,
+    host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear, config,
 ):
     """One word a cycle, shared: reads go before writes, a host port takes what is left.
 

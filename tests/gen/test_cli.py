@@ -90,7 +90,7 @@ class Screen(io.StringIO):
 
 @pytest.mark.parametrize(("terminal", "after", "drawn"), [(True, 0, True), (True, 60, False), (False, 0, False)])
 def test_a_bar_appears_on_a_terminal_once_it_takes_long(quick, monkeypatch, capsys, terminal, after, drawn):
-    def slow(config, runs, simulator, progress=None):
+    def slow(config, runs, simulator, progress=None, notice=None):
         if progress:
             for cycle in range(0, 400, 100):
                 progress(cycle, 354)
