@@ -151,13 +151,12 @@ class Bench:
         results.append(EngineResult(output, *state, counters))
 
 
-def stimulus(bench: Bench, runs, limits, results):
-    """MyHDL instance that runs the heads one after the other and then ends the simulation."""
+def stimulus(bench: Bench, script):
+    """MyHDL instance that performs script(bench), a generator of the bench's verbs, and ends the simulation."""
+
     @instance
     def drive():
-        yield bench.restart()
-        for run, limit in zip(runs, limits, strict=True):
-            yield bench.run(run, limit, results)
+        yield script(bench)
         raise StopSimulation
 
     return drive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from myhdl import Simulation
 from myhdl import _simulator as myhdl_state
@@ -15,7 +15,7 @@ from golden.config import EngineConfig
 from golden.cycles import cycles
 from golden.job import Job, layout
 
-__all__ = ["SIMULATORS", "EngineResult", "Run", "SimulatorError", "default_simulator", "simulate"]
+__all__ = ["SIMULATORS", "EngineResult", "Run", "SimulatorError", "default_simulator", "play", "simulate"]
 
 SIMULATORS = ("myhdl", "icarus")
 
@@ -46,17 +46,42 @@ def simulate(
     """
     busy = [cycles(config, run.job).busy for run in runs]
     expected = sum(busy) + sum(_transfer(config, run.job) for run in runs)
-    # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
-    limits = [2 * count + 1000 for count in busy]
-    bench = Bench(config, (lambda done: progress(done, expected)) if progress else None)
     results: list[EngineResult] = []
+
+    def script(bench: Bench):
+        yield bench.restart()
+        for run, count in zip(runs, busy, strict=True):
+            # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
+            yield bench.run(run, 2 * count + 1000, results)
+
+    play(config, script, simulator, (lambda done: progress(done, expected)) if progress else None, notice)
+    return results
+
+
+def play(
+    config: EngineConfig,
+    script: Callable[[Bench], Generator],
+    simulator: str = "myhdl",
+    progress: Callable[[int], None] | None = None,
+    notice: Callable[[str], None] = lambda sentence: None,
+) -> None:
+    """Simulate the engine under a script of bench verbs, from power-up to the script's end.
+
+    Args:
+        script: given the bench, a generator that yields its verbs and clock edges.
+        progress: called now and then with the cycles so far. simulator, notice: as for simulate.
+
+    Raises:
+        SimulatorError: the simulator cannot be used, or the bench found a fault.
+    """
+    bench = Bench(config, progress)
     if simulator == "icarus":
         design = icarus.cosimulation(config, bench.clk, bench.reset, bench.ports, notice)
     elif simulator == "myhdl":
         design = system(config, bench.clk, bench.reset, bench.ports)
     else:
         raise SimulatorError(f"unknown simulator {simulator!r}; choose one of {', '.join(SIMULATORS)}")
-    simulation = Simulation(design, *bench.clock(), stimulus(bench, runs, limits, results))
+    simulation = Simulation(design, *bench.clock(), stimulus(bench, script))
     try:
         simulation.run(quiet=1)
     except BenchError as error:
@@ -64,9 +89,8 @@ def simulate(
     finally:
         if not simulation._finished:
             simulation.quit()
-        # MyHDL remembers every signal ever made, a memory's words among them.
+        # MyHDL remembers every signal ever made.
         myhdl_state._signals.clear()
-    return results
 
 
 def _transfer(config: EngineConfig, job: Job) -> int:

@@ -2,6 +2,8 @@
 
 from myhdl import Signal, always, always_comb, block
 
+from hw.signals import unsigned
+
 
 @block
 def delay(clk, d, q, cycles, reset=None):
@@ -18,10 +20,7 @@ def delay(clk, d, q, cycles, reset=None):
 
         return wire
 
-    if reset is not None:
-        return cleared_line(clk, reset, d, q, cycles)
-
-    if cycles == 1:
+    if cycles == 1 and reset is None:
 
         @always(clk.posedge)
         def register():
@@ -29,49 +28,61 @@ def delay(clk, d, q, cycles, reset=None):
 
         return register
 
-    stages = cycles - 1
-    line = [Signal(d.val) for _ in range(stages)]
+    if reset is not None:
+        return bit_line(clk, reset, d, q, cycles)
+    return line(clk, d, q, cycles)
 
-    @always(clk.posedge)
-    def shift():
-        line[0].next = d
-        for stage in range(1, stages):
-            line[stage].next = line[stage - 1]
-        q.next = line[stages - 1]
+
+@block
+def line(clk, d, q, cycles):
+    """Delay of two cycles and more. The stages are one vector: simulators shift it at once, not stage by stage."""
+    width, stages = len(d), cycles - 1
+    total, last = width * stages, width * (stages - 1)
+    mask = (1 << total) - 1
+    held = unsigned(total)
+
+    if isinstance(d.val, bool):
+
+        @always(clk.posedge)
+        def shift():
+            held.next = ((held << 1) & mask) | d
+            q.next = held[last]
+
+    elif d.min < 0:
+
+        @always(clk.posedge)
+        def shift():
+            held.next = ((held << width) & mask) | d[width:]
+            q.next = held[total:last].signed()
+
+    else:
+
+        @always(clk.posedge)
+        def shift():
+            held.next = ((held << width) & mask) | d
+            q.next = held[total:last]
 
     return shift
 
 
 @block
-def cleared_line(clk, reset, d, q, cycles):
-    """Delay line of at least one cycle whose stages are cleared by reset."""
-    if cycles == 1:
-
-        @always(clk.posedge)
-        def register():
-            if reset:
-                q.next = 0
-            else:
-                q.next = d
-
-        return register
-
-    stages = cycles - 1
-    line = [Signal(d.val) for _ in range(stages)]
+def bit_line(clk, reset, d, q, cycles):
+    """Delay of one bit whose stages are cleared by reset."""
+    mask, last = (1 << cycles) - 1, cycles - 1
+    held = unsigned(cycles)
 
     @always(clk.posedge)
     def shift():
         if reset:
-            for stage in range(stages):
-                line[stage].next = 0
-            q.next = 0
+            held.next = 0
         else:
-            line[0].next = d
-            for stage in range(1, stages):
-                line[stage].next = line[stage - 1]
-            q.next = line[stages - 1]
+            held.next = ((held << 1) & mask) | d
 
-    return shift
+    @always_comb
+    def leave():
+        q.next = held[last]
+
+    return shift, leave
 
 
 class Delays:

@@ -55,7 +55,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
 
     @always_comb
     def accept_start():
-        accept.next = start and not busy
+        accept.next = start and not busy and not reset
 
     @always(clk.posedge)
     def control():
@@ -97,13 +97,13 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     planned, tile = TileRecord(config), TileRecord(config)
     tile_push, tile_valid = bit(), bit()
     planned_bits, tile_head = unsigned(planned.bits), unsigned(planned.bits)
-    load_push, load_kind, load_rows = bit(), unsigned(2), unsigned(len(planned.rows))
+    load_push, load_kind, load_rows = bit(), unsigned(2), unsigned(len(planned.streamed))
     k_release, q_release, v_release = bit(), bit(), bit()
     word, write_word = unsigned(config.word_bits), unsigned(index_bits(config.row_words))
     k_write, q_write, v_write, k_done, q_done, v_done = (bit() for _ in range(6))
     k_row, v_row = unsigned(index_bits(KEY_SLOTS * lanes)), unsigned(index_bits(VALUE_SLOTS * lanes))
     q_row = unsigned(index_bits(QUERY_SLOTS * config.max_rows))
-    done_rows = unsigned(len(planned.rows))
+    done_rows = unsigned(len(planned.streamed))
     instances += [
         loader(
             clk, reset, begin_run, run, k_release, q_release, v_release,
@@ -120,12 +120,12 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
 
     # ---- Q.K^T: weights, rows, array, partial sums
 
-    score_go, p_release, p_released = bit(), bit(), unsigned(len(tile.rows))
+    score_go, p_release, p_released = bit(), bit(), unsigned(len(tile.streamed))
     k_ready, k_shift, k_first, k_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
     q_read_row, q_read_chunk, q_mask = unsigned(len(q_row)), unsigned(chunk_bits), unsigned(depth)
     score_valid, score_swap, first_chunk, last_chunk, pass_row, start_tile = (bit() for _ in range(6))
     row_final, last_final = bit(), bit()
-    score_row, visible = unsigned(len(tile.rows)), unsigned(len(tile.keys))
+    score_row, visible = unsigned(len(tile.streamed)), unsigned(len(tile.keys))
     q_rows = unsigned(depth * element_bits)
     score_bound = 1 << (2 * element_bits - 2)
     partial = unsigned(lanes * psum_bits(score_bound, depth))
@@ -202,30 +202,23 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     v_ready, v_shift, v_first, v_weights = bit(), bit(), bit(), unsigned(depth * element_bits)
     value_valid, value_swap, value_chunk = bit(), bit(), unsigned(len(run.v_chunks))
     value_last_chunk, value_end = bit(), bit()
-    streamed, finals = unsigned(len(tile.rows)), unsigned(len(tile.rows))
     value_bound = 1 << (P_BITS - 1 + element_bits - 1)
     products = unsigned(depth * psum_bits(value_bound, lanes))
     normalised = unsigned(depth * OUTPUT_BITS)
     push, out_last_final, out_last_chunk, out_end = bit(), bit(), bit(), bit()
 
     @always_comb
-    def tile_rows():
-        streamed.next = tile.rows - tile.first_row
-        finals.next = tile.final_end - tile.first_row
-
-    @always_comb
     def last_push():
         last_output.next = push and out_end and out_last_final and out_last_chunk
 
     instances += [
-        tile_rows,
         last_push,
         weight_source(
             clk, reset, v_write, v_row, write_word, word, v_done, done_rows, run.v_chunks, run.v_mask, value_go,
             v_ready, v_release, v_weights, v_shift, v_first, VALUE_SLOTS, config,
         ),
         value_sequencer(
-            clk, reset, run.v_chunks, tile_pop, streamed, finals, tile.end, later(pass_row, p_at +
+            clk, reset, run.v_chunks, tile_pop, tile.streamed, tile.finals, tile.end, later(pass_row, p_at +
             latency.reciprocal_wait(config), True), v_ready, output_pop, value_go, p_release, p_released,
             read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_end, config,
         ),

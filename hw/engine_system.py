@@ -35,7 +35,7 @@ def engine_system(
 
     @always_comb
     def clear_counts():
-        clear.next = start and not busy
+        clear.next = start and not busy and not reset
 
     return (
         clear_counts,

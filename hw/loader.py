@@ -30,7 +30,7 @@ def loader(
     has become free; read: ReadPort, request side; tile, tile_push: record of each tile when its K is planned;
     load_push, load_kind, load_rows: each load when its bursts begin; counters: k_bytes, q_bytes, v_bytes, k_loads,
     v_loads."""
-    planning = bit()
+    planning, block_rows = bit(), unsigned(len(load_rows))
     what = unsigned(2)
     advance, plan, credit = bit(), bit(), bit()
     k_used, q_used, v_used = (unsigned(slots.bit_length()) for slots in (KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS))
@@ -92,7 +92,7 @@ def loader(
                 next_kind.next = what
                 next_first.next = tile.first
                 if what == LOAD_Q:
-                    next_rows.next = tile.rows
+                    next_rows.next = block_rows
                 else:
                     next_rows.next = tile.keys
             elif take:
@@ -198,6 +198,6 @@ def loader(
 
     walker = tile_walker(
         clk, start, advance, descriptor.n_q, descriptor.n_kv, descriptor.q_rows, descriptor.q_position,
-        descriptor.causal, tile, config,
+        descriptor.causal, tile, block_rows, config,
     )  # fmt: skip
     return reserve, decide, strobes, planner, credits, next_address, bursts, length, count, walker

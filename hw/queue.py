@@ -7,7 +7,7 @@ from hw.signals import index_bits, unsigned
 
 @block
 def queue(clk, reset, push, d, pop, q, valid, depth):
-    """Queue of at most 64 words in distributed RAM; q is its oldest word while valid.
+    """Queue of at most 64 words in distributed RAM; q, a register, is its oldest word while valid.
 
     Latency: push at cycle t shows at t+1. Throughput: one push and one pop a cycle. The users never push when it is
     full (each has credits for what it may have under way) and never pop unless valid.
@@ -16,24 +16,35 @@ def queue(clk, reset, push, d, pop, q, valid, depth):
 
     Parameters: depth: words, a power of two.
     """
-    assert depth <= 64 and depth & (depth - 1) == 0, f"queue depth must be a power of two up to 64, not {depth}"
+    assert 2 <= depth <= 64 and depth & (depth - 1) == 0, f"queue depth must be a power of two, 2 to 64, not {depth}"
     width = len(d)
     memory = [Signal(intbv(0)[width:]) for _ in range(depth)]
     bits = index_bits(depth)
     write_pointer, read_pointer = unsigned(bits), unsigned(bits)
     count = unsigned(bits + 1)
     mask = depth - 1
+    following = unsigned(width)  # the word after the head; read_pointer is its place
 
     @always_comb
-    def head():
-        q.next = memory[read_pointer]
+    def occupied():
         valid.next = count != 0
+
+    @always_comb
+    def after_head():
+        following.next = memory[read_pointer]
+
+    @always(clk.posedge)
+    def head():
+        if push and (count == 0 or (pop and count == 1)):
+            q.next = d
+        elif pop:
+            q.next = following
 
     @always(clk.posedge)
     def pointers():
         if reset:
             write_pointer.next = 0
-            read_pointer.next = 0
+            read_pointer.next = 1
             count.next = 0
         else:
             if push:
@@ -46,4 +57,4 @@ def queue(clk, reset, push, d, pop, q, valid, depth):
             elif pop and not push:
                 count.next = count - 1
 
-    return head, pointers
+    return occupied, after_head, head, pointers

@@ -30,19 +30,18 @@ def score_sequencer(
     query_bits = log2_ceil(config.max_rows)
     capacity, loop = p_rows(config), latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1
-    streamed, left = unsigned(len(tile.rows)), unsigned(len(tile.rows))
+    left = unsigned(len(tile.streamed))
     chunk, pass_chunk = unsigned(len(chunks)), unsigned(len(chunks))
-    p_used = unsigned(capacity.bit_length())
+    p_free = unsigned(capacity.bit_length())
     q_ready = unsigned(QUERY_SLOTS.bit_length())
     bank, pass_bank = bit(), bit()
     idle = unsigned(loop.bit_length())
     last = bit()  # the pass that could go next is its tile's last chunk
     limit = signed(len(tile.diagonal) + 1)
-    keys, final_end = unsigned(len(tile.keys)), unsigned(len(tile.rows))
+    keys, final_end = unsigned(len(tile.keys)), unsigned(len(tile.first_row))
 
     @always_comb
     def decide():
-        streamed.next = tile.rows - tile.first_row
         last.next = chunk + 1 == chunks
 
     @always_comb
@@ -52,8 +51,8 @@ def score_sequencer(
             and weights_ready
             and q_ready != 0
             and (not valid or left == 0)
-            and idle + streamed >= loop
-            and (not last or p_used + streamed <= capacity)
+            and idle + tile.streamed >= loop
+            and (not last or tile.streamed <= p_free)
         )
 
     @always_comb
@@ -65,13 +64,14 @@ def score_sequencer(
     def passes():
         if reset:
             valid.next = False
+            swap.next = False
             chunk.next = 0
             bank.next = False
             idle.next = loop
         else:
             if go:
                 valid.next = True
-                left.next = streamed - 1
+                left.next = tile.streamed - 1
                 row.next = tile.first_row
                 pass_chunk.next = chunk
                 pass_bank.next = bank
@@ -103,15 +103,15 @@ def score_sequencer(
     @always(clk.posedge)
     def room():
         if reset:
-            p_used.next = 0
+            p_free.next = capacity
             q_ready.next = 0
         else:
             if tile_pop and p_release:
-                p_used.next = p_used + streamed - p_released
+                p_free.next = p_free - tile.streamed + p_released
             elif tile_pop:
-                p_used.next = p_used + streamed
+                p_free.next = p_free - tile.streamed
             elif p_release:
-                p_used.next = p_used - p_released
+                p_free.next = p_free + p_released
             if q_done and not q_release:
                 q_ready.next = q_ready + 1
             elif q_release and not q_done:

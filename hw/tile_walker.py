@@ -6,13 +6,14 @@ from hw.signals import bit, copy, signed, to_signed, unsigned
 
 
 class TileRecord:
-    """What the controllers need to know of one tile; see golden.schedule.Tile."""
+    """What the sequencers need to know of one tile; see golden.schedule.Tile."""
 
-    FIELDS = ("rows", "first_row", "final_end", "diagonal", "keys", "first", "last", "end")
+    FIELDS = ("streamed", "finals", "first_row", "final_end", "diagonal", "keys", "first", "last", "end")
 
     def __init__(self, config):
         row_bits = config.max_rows.bit_length()
-        self.rows = unsigned(row_bits)
+        self.streamed = unsigned(row_bits)
+        self.finals = unsigned(row_bits)
         self.first_row = unsigned(row_bits)
         self.final_end = unsigned(row_bits)
         self.diagonal = signed(position_bits(config))
@@ -48,20 +49,20 @@ def unpack_tile(vector, tile):
 
 
 @block
-def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile, config):
+def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile, rows, config):
     """Walk blocks of query rows, and for each the tiles of keys it sees.
 
     Latency: the record of the first tile one cycle after start, of the next one cycle after advance.
 
     Ports: clk; start: begin at row 0, key 0; advance: next tile; n_q, n_kv, q_rows, q_position, causal: descriptor,
-    constant during a run; tile: TileRecord (out), combinational from the walker's registers."""
+    constant during a run; tile: TileRecord, rows: rows of its block (out), combinational from the walker's registers."""
     tile_keys = config.array_keys
     length_bits = len(n_q)
     rows_left, keys_left = unsigned(length_bits), unsigned(length_bits)
     block_diagonal = signed(len(tile.diagonal))
     boundary = signed(len(tile.diagonal) + 1)
-    final_end, last_tile, last_block = unsigned(len(tile.rows)), bit(), bit()
-    rows, first_row = unsigned(len(tile.rows)), unsigned(len(tile.rows))
+    final_end, first_row = unsigned(len(rows)), unsigned(len(rows))
+    last_tile, last_block = bit(), bit()
     first = bit()
     diagonal = signed(len(tile.diagonal))
 
@@ -93,7 +94,8 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
 
     @always_comb
     def record():
-        tile.rows.next = rows
+        tile.streamed.next = rows - first_row
+        tile.finals.next = final_end - first_row
         tile.first_row.next = first_row
         tile.final_end.next = final_end
         tile.diagonal.next = diagonal

@@ -41,7 +41,7 @@ def value_sequencer(
     next_chunk = unsigned(len(chunks))
     base, index = unsigned(log2_ceil(depth)), unsigned(log2_ceil(depth))
     started = unsigned(TILES.bit_length())
-    used = unsigned(capacity.bit_length())
+    room = unsigned(capacity.bit_length())
     idle = unsigned(loop.bit_length())
 
     @always_comb
@@ -60,7 +60,7 @@ def value_sequencer(
             and (started != 0 or next_chunk != 0)
             and (not valid or left == 0)
             and idle + rows >= loop
-            and used + finals <= capacity
+            and finals <= room
         )
 
     @always_comb
@@ -73,6 +73,7 @@ def value_sequencer(
     def passes():
         if reset:
             valid.next = False
+            swap.next = False
             next_chunk.next = 0
             base.next = 0
             idle.next = loop
@@ -104,18 +105,18 @@ def value_sequencer(
     def account():
         if reset:
             started.next = 0
-            used.next = 0
+            room.next = capacity
         else:
             if p_started and not (go and next_chunk == 0):
                 started.next = started + 1
             elif go and next_chunk == 0 and not p_started:
                 started.next = started - 1
             if go and output_pop:
-                used.next = used + finals - 1
+                room.next = room - finals + 1
             elif go:
-                used.next = used + finals
+                room.next = room - finals
             elif output_pop:
-                used.next = used - 1
+                room.next = room + 1
 
     return (
         join([tile_rows, tile_finals, tile_end], record),
