@@ -1,11 +1,25 @@
-"""What the tests of the control and memory blocks share: how a stream flows, and events by cycle."""
+"""What the tests of the control and memory blocks share: how a stream flows, and configurations."""
+
+from itertools import product
 
 import pytest
 
 from golden.config import NAMED, EngineConfig
 
-IDLE = pytest.mark.parametrize("idle", [False, True], ids=["no_idle", "idle"])
-BACK_PRESSURE = pytest.mark.parametrize("stalls", [False, True], ids=["no_stalls", "stalls"])
+
+def _flows(*names):
+    """Both backends, each with and without what is named. Icarus: the liveliest, the others slow."""
+    cases = []
+    for backend in ("myhdl", "icarus"):
+        for case in product((False, True), repeat=len(names)):
+            marks = pytest.mark.slow if backend == "icarus" and not all(case) else ()
+            words = [name if flag else f"no_{name}" for name, flag in zip(names, case, strict=True)]
+            cases.append(pytest.param(backend, *case, marks=marks, id="-".join((backend, *words))))
+    return pytest.mark.parametrize(("backend", *names), cases)
+
+
+IDLE = _flows("idle")
+FLOWS = _flows("idle", "stalls")
 
 CONFIGS = NAMED | {
     # Nothing that could be halved; chunks of sixteen words; sixteen chunks in a word.
@@ -23,11 +37,3 @@ def either(rng, sometimes, chance=0.5):
 def cycles_of(flags):
     """The cycles in which a one-bit signal is set."""
     return [cycle for cycle, flag in enumerate(flags) if flag]
-
-
-def at(cycles, length):
-    """A one-bit signal that is set in the given cycles."""
-    flags = [0] * length
-    for cycle in cycles:
-        flags[cycle] = 1
-    return flags

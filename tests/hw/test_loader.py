@@ -12,7 +12,7 @@ from hw.ports import Counters, ReadPort
 from hw.run_registers import Run
 from hw.signals import bit, unsigned
 from hw.tile_walker import TileRecord
-from tests.hw.flow import BACK_PRESSURE, CONFIGS, IDLE, either
+from tests.hw.flow import CONFIGS, FLOWS, either
 from tests.hw.harness import BACKENDS, run
 
 KINDS = {LOAD_K: "k", LOAD_Q: "q", LOAD_V: "v"}
@@ -97,7 +97,8 @@ class Bench:
         assert self.bursts == bursts
         tiles = list(walk(self.config, run_))
         assert self.records == [
-            (t.rows, t.first_row, t.final_end, t.diagonal, t.keys, t.tile == 0, t.last, t is tiles[-1]) for t in tiles
+            (t.streamed, t.finals, t.first_row, t.final_end, t.diagonal, t.keys, t.tile == 0, t.last, t is tiles[-1])
+            for t in tiles
         ]
         size, rows = self.config.element_bytes, {kind: sum(n for k, n in loads if k == kind) for kind in "kqv"}
         counts = [rows["k"] * run_.dim * size, rows["q"] * run_.dim * size, rows["v"] * run_.value_dim * size]
@@ -137,9 +138,7 @@ def draw(config, rng, overlap):
     return job(n_q, n_kv, rng.randint(1, min(9, config.max_rows)), rng.random() < 0.6, position, overlap, **dims)
 
 
-@BACKENDS
-@IDLE
-@BACK_PRESSURE
+@FLOWS
 @pytest.mark.parametrize("name, overlap", [("tiny", True), ("tiny", False), ("lanes16", True), ("smallest", True)])
 def test_random_runs(name, overlap, idle, stalls, backend):
     """One run after the other; idle: buffers are freed late; stalls: the memory takes a burst now and then."""

@@ -11,7 +11,7 @@ from hw.delay import delay
 from hw.memory import memory
 from hw.ports import ReadPort, WritePort
 from hw.signals import bit, index_bits, unsigned
-from tests.hw.flow import BACK_PRESSURE, IDLE, either
+from tests.hw.flow import FLOWS, either
 from tests.hw.harness import BACKENDS, run
 
 OUTPUTS = ("fetch_ready", "write_ready", "fetch_data_valid", "fetch_data", "host_q", "read_bytes", "write_bytes")
@@ -147,14 +147,12 @@ class Script:
                 assert trace["host_q"][cycle] == self.answers["look", cycle], f"cycle {cycle}"
 
 
-@BACKENDS
-@IDLE
-@BACK_PRESSURE
+@FLOWS
 @pytest.mark.parametrize("name, latency", [("tiny", 0), ("tiny", 1), ("tiny", 64), ("base", 2), ("lanes16", 10)])
 def test_random_traffic(name, latency, idle, stalls, backend):
     """Bursts follow each other, with writes in the cycles that they leave, in random order."""
     script = Script(NAMED[name], latency, seed=latency)
-    script.traffic(300, idle, stalls)
+    script.traffic(200, idle, stalls)
     script.settle()
     script.dump()
     script.check(backend)

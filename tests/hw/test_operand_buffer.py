@@ -87,7 +87,6 @@ def test_every_chunk_of_every_row(name, backend):
     buffer.check(backend)
 
 
-@BACKENDS
 @IDLE
 @SHAPES
 def test_random_writes_and_reads_with_masks(name, idle, backend):
@@ -95,7 +94,7 @@ def test_random_writes_and_reads_with_masks(name, idle, backend):
     buffer = Buffer(CONFIGS[name], seed=1)
     rng = buffer.rng
     buffer.fill()
-    for _ in range(250):
+    for _ in range(150):
         row, read_row = rng.sample(range(ROWS), 2)
         write = (row, rng.randrange(buffer.config.row_words), buffer.word())
         read = (read_row, rng.randrange(buffer.config.max_chunks))

@@ -9,7 +9,7 @@ from golden.formats import P_BITS, SHIFT_BITS
 from hw.p_buffer import p_buffer, p_rows
 from hw.signals import bit, index_bits, unsigned
 from tests.hw.flow import CONFIGS, IDLE
-from tests.hw.harness import BACKENDS, pack, run, unpack
+from tests.hw.harness import pack, run, unpack
 
 # The companions of a row, and the names under which they come out.
 COMPANIONS = ("row", "shift", "fresh", "row_final", "last_final")
@@ -52,7 +52,6 @@ def script(config, cycles, idle, resets):
     return {name: [values[name] for values in inputs] for name in inputs[0]}, expected, indices
 
 
-@BACKENDS
 @IDLE
 @pytest.mark.parametrize("name", ["tiny", "lanes16", "smallest"])
 def test_reads_any_row_while_rows_are_written(name, idle, backend):

@@ -10,7 +10,6 @@ from tests.hw.flow import IDLE
 from tests.hw.harness import BACKENDS, run
 
 
-@BACKENDS
 @IDLE
 @pytest.mark.parametrize("depth, width", [(1, 1), (2, 8), (16, 16), (24, 37), (64, 80)])
 def test_reads_what_was_written_last(depth, width, idle, backend):

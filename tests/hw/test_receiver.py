@@ -95,13 +95,12 @@ class Script:
         assert sorted(completions) == self.completions
 
 
-@BACKENDS
 @IDLE
 @pytest.mark.parametrize("name, qk_words, v_words", [("tiny", 4, 1), ("tiny", 1, 3), ("lanes16", 8, 5), ("base", 2, 8)])
 def test_random_loads(name, qk_words, v_words, idle, backend):
     """Loads keep coming while words do, without a gap or with random ones."""
     script = Script(NAMED[name], qk_words, v_words, seed=qk_words)
-    loads = [script.draw() for _ in range(30)]
+    loads = [script.draw() for _ in range(14)]
     while loads or script.pending:
         load = loads.pop() if loads and script.loads() < LOADS and script.rng.random() < 0.2 else None
         # The first word of a load returns two cycles after its request, at the earliest.

@@ -13,7 +13,7 @@ from hw.p_buffer import p_rows
 from hw.score_sequencer import score_sequencer
 from hw.signals import bit, index_bits, unsigned
 from hw.tile_walker import TileRecord
-from tests.hw.flow import BACK_PRESSURE, CONFIGS, IDLE, cycles_of, either
+from tests.hw.flow import CONFIGS, FLOWS, cycles_of, either
 from tests.hw.harness import BACKENDS, run
 
 READ = (
@@ -62,7 +62,7 @@ class Script:
             "p_release": release, "p_released": released,
         }  # fmt: skip
         shown = head or next(walk(self.config, self.job))
-        fields = ("rows", "first_row", "final_end", "keys", "diagonal")
+        fields = ("streamed", "finals", "first_row", "final_end", "keys", "diagonal")
         values |= {f"tile_{name}": getattr(shown, name) for name in fields}
         values |= {"tile_first": int(shown.tile == 0), "tile_last": int(shown.last)}
         self.inputs.append(values)
@@ -130,9 +130,7 @@ JOBS = [
 ]  # fmt: skip
 
 
-@BACKENDS
-@IDLE
-@BACK_PRESSURE
+@FLOWS
 @pytest.mark.parametrize("name, chunks, run_", JOBS, ids=lambda value: "" if isinstance(value, Job) else str(value))
 def test_random_events(name, chunks, run_, idle, stalls, backend):
     """idle: records, weights and Q come late; stalls: p is read late, so that the ring fills up."""
@@ -182,7 +180,7 @@ def test_spacing_of_passes(rows, backend):
 
 
 @BACKENDS
-@pytest.mark.parametrize("wait", [1, 2, 5, 12, 30])
+@pytest.mark.parametrize("wait", [1, 2, 5, 12, 45])
 def test_reset_in_the_middle(wait, backend):
     """Blocks of Q, rows of p, bank and chunk are forgotten."""
     script = Script(CONFIGS["tiny"], 3, job(20, 6, 5))

@@ -8,7 +8,7 @@ from golden import latency
 from hw.p_buffer import p_rows
 from hw.signals import bit, index_bits, unsigned
 from hw.value_sequencer import TILES, output_rows, value_sequencer
-from tests.hw.flow import BACK_PRESSURE, CONFIGS, IDLE, cycles_of, either
+from tests.hw.flow import CONFIGS, FLOWS, cycles_of, either
 from tests.hw.harness import BACKENDS, run
 
 READ = ("read_index", "swap", "chunk", "last_chunk", "last_tile")
@@ -99,9 +99,7 @@ def draw(config, rng, end=0):
     return rows, rng.choice((0, rows, rng.randint(0, rows))), end
 
 
-@BACKENDS
-@IDLE
-@BACK_PRESSURE
+@FLOWS
 @pytest.mark.parametrize("name, chunks", [("tiny", 1), ("tiny", 3), ("lanes16", 5), ("smallest", 1)])
 def test_random_tiles(name, chunks, idle, stalls, backend):
     """idle: tiles, p and weights come late; stalls: rows of output leave rarely, so that the queue fills up."""

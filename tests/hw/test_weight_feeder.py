@@ -11,7 +11,7 @@ from golden.config import KEY_SLOTS, VALUE_SLOTS
 from hw.operand_buffer import row_chunks
 from hw.signals import bit, index_bits, unsigned
 from hw.weight_feeder import weight_feeder
-from tests.hw.flow import BACK_PRESSURE, CONFIGS, IDLE, cycles_of
+from tests.hw.flow import CONFIGS, FLOWS, cycles_of
 from tests.hw.harness import BACKENDS, run
 
 
@@ -117,9 +117,7 @@ SHAPES = pytest.mark.parametrize(
 )
 
 
-@BACKENDS
-@IDLE
-@BACK_PRESSURE
+@FLOWS
 @SHAPES
 def test_random_tiles(name, slots, chunks, tail_elements, idle, stalls, backend):
     """Ragged and whole tiles, as fast as there is room or with pauses; chunks taken at once or late."""

@@ -9,7 +9,7 @@ from golden.formats import OUTPUT_BITS
 from hw.ports import WritePort
 from hw.signals import bit, unsigned
 from hw.writer import writer
-from tests.hw.flow import BACK_PRESSURE, CONFIGS, IDLE, cycles_of, either
+from tests.hw.flow import CONFIGS, FLOWS, cycles_of, either
 from tests.hw.harness import BACKENDS, pack, run, unpack
 
 OUTPUTS = ("write_valid", "write_address", "write_data", "write_strobe", "pop", "done", "o_bytes")
@@ -117,9 +117,7 @@ class Bench:
         return trace
 
 
-@BACKENDS
-@IDLE
-@BACK_PRESSURE
+@FLOWS
 @pytest.mark.parametrize("name", ["tiny", "q88", "lanes16"])
 def test_every_value_dimension(name, idle, stalls, backend):
     """Addresses, strobes, data, pops, done and bytes of runs of one tile and of several; tiles without final rows."""
