@@ -39,6 +39,7 @@ def check(x, p):
     assert np.abs(p - np.exp2(P_FRACTION - x / (1 << Z_FRACTION))).max() < 1
 
 
+@pytest.mark.slow
 def test_every_input_in_myhdl():
     x = np.random.default_rng(0).permutation(END)
     maximum = np.random.default_rng(1).integers(-500, 500, END)

@@ -48,8 +48,8 @@ def drive(total, bits, element_bits, backend):
 
 
 ELEMENTS = pytest.mark.parametrize("element_bits", [8, 16])
-# Of 16, 256, 1024, 4096 and 65536 keys.
-WIDTHS = pytest.mark.parametrize("bits", [21, 25, 27, 29, 33])
+# Of 16, 1024 and 65536 keys.
+WIDTHS = pytest.mark.parametrize("bits", [21, 27, 33])
 
 
 def every_mantissa(bits):

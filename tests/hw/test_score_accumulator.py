@@ -66,7 +66,7 @@ def test_random(config, backend):
     """Rows of one to the most chunks, at the shortest distance and longer ones."""
     rng, bound = random.Random(1), partial_bound(config)
     chunks, left = [], {}
-    for cycle, row in visits(config.max_rows, 600, LOOP, seed=2):
+    for cycle, row in visits(config.max_rows, 400, LOOP, seed=2):
         first = left.get(row, 0) == 0
         if first:
             left[row] = rng.randint(1, config.max_chunks)

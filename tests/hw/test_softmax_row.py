@@ -21,7 +21,12 @@ CONFIGS = {
     "eight-lanes": replace(NAMED["base"], max_rows=8),
     "q88": replace(NAMED["q88"], max_rows=8),
 }
-EACH = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+# Elaborating eight lanes takes longest: everything runs on them in the slow tests, a part of it in the fast ones.
+EACH = pytest.mark.parametrize(
+    "config",
+    [pytest.param(each, id=name, marks=[pytest.mark.slow] * (each.array_keys > 4)) for name, each in CONFIGS.items()],
+)
+ALL = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 # A score of 1 << 12 is 1 in the exponent; fractions of z come from odd multiples of a small one.
 UNIT = (1 << 15, 15)
 AT_P = ["p", "p_row", "p_shift", "p_fresh", "saturated"]
@@ -105,7 +110,7 @@ def test_random(config, spread, backend):
 
 
 @BACKENDS
-@EACH
+@ALL
 def test_growing_and_falling_maxima(config, backend):
     """One row, back as early as it may and a cycle later: its maximum grows by each step, stays, and falls behind."""
     one = 1 << 12
@@ -138,7 +143,7 @@ def test_one_outlier(config, backend):
 
 
 @BACKENDS
-@EACH
+@ALL
 def test_masked_rows(config, backend):
     """Rows that see nothing, in their first tiles, in later ones and at all, with large scores behind the mask."""
     lanes, top = config.array_keys, (1 << (config.score_bits - 1)) - 1
