@@ -10,7 +10,7 @@ from myhdl import _simulator as myhdl_state
 from gen import icarus
 from gen.bench import Bench, BenchError, EngineResult, Run, stimulus
 from gen.icarus import SimulatorError
-from gen.verilog import system
+from gen.verilog import shallow, system
 from golden.config import EngineConfig
 from golden.cycles import cycles
 from golden.job import Job, layout
@@ -78,7 +78,7 @@ def play(
     if simulator == "icarus":
         design = icarus.cosimulation(config, bench.clk, bench.reset, bench.ports, notice)
     elif simulator == "myhdl":
-        design = system(config, bench.clk, bench.reset, bench.ports)
+        design = shallow(lambda: system(config, bench.clk, bench.reset, bench.ports))
     else:
         raise SimulatorError(f"unknown simulator {simulator!r}; choose one of {', '.join(SIMULATORS)}")
     simulation = Simulation(design, *bench.clock(), stimulus(bench, script))

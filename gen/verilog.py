@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -18,6 +20,12 @@ from hw.engine_system import SystemPorts, engine_system
 from hw.signals import bit
 
 TOP = "engine_system"
+
+
+def shallow(build: Callable):
+    """build() in a thread of its own: MyHDL inspects the whole call stack for every block, which a deep one slows."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(build).result()
 
 
 def system(config: EngineConfig, clk, reset, ports: SystemPorts):
@@ -47,8 +55,7 @@ def convert(config: EngineConfig, folder: Path) -> None:
     myhdl_block._name_set.clear()
     for decorator in myhdl_state._blocks:
         decorator.calls = 0
-    ports = SystemPorts(config)
-    design = system(config, bit(), bit(), ports)
+    design = shallow(lambda: system(config, bit(), bit(), SystemPorts(config)))
     with warnings.catch_warnings():
         # The receiver always finds a load in its queue, and the last key position starts no further one.
         warnings.filterwarnings("ignore", message="Signal is driven but not read", category=ToVerilogWarning)

@@ -117,6 +117,16 @@ class EngineConfig:
         """Memory words that hold a row of the largest dimension."""
         return -(-self.max_dim * self.element_bytes // self.word_bytes)
 
+    @property
+    def p_rows(self) -> int:
+        """Probability rows buffered between softmax and P.V."""
+        return 2 * self.max_rows
+
+    @property
+    def output_rows(self) -> int:
+        """Finished row chunks that wait for the memory at most: a whole block."""
+        return max(2, self.max_rows * self.max_chunks)
+
     def words(self, dim: int) -> int:
         """Memory words of one Q, K or V row of `dim` elements."""
         return -(-dim * self.element_bytes // self.word_bytes)

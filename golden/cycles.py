@@ -74,29 +74,34 @@ class _Array:
     chunks: int
     loader: _Loader
     kind: str
-    begin: int = 0  # weight feeder: decision to read a chunk
+    complete: int | None = None  # weights of the next pass, once known
+    read: int = -1  # last read of the weight feeder
     go: int = -latency.ROW_LOOP  # decision to start a pass
-    rows: int = 0
+    rows: int = 0  # of that pass
 
-    def weights(self, tile: int, chunk: int) -> int | None:
-        """When the weights of a pass are complete, or None while their load is not placed."""
+    def prepare(self, tile: int, chunk: int) -> bool:
+        """Work out when the next pass' weights are complete; False while their load is not placed.
+
+        The feeder works ahead of the rows: a tile is released with its last chunk, whenever that pass may start.
+        """
         ready = self.loader.ready[self.kind]
-        if chunk == 0:
-            if tile >= len(ready):
-                return None
+        if chunk:
+            begin = self.go
+        elif tile < len(ready):
             # The feeder is busy until the chunk before is read, and the array until that is taken.
-            finished = self.begin + self.config.array_keys if tile else 0
-            return max(finished + 1, self.go, ready[tile] + 1) + self.config.array_keys
-        return self.go + self.config.array_keys
-
-    def start(self, tile: Tile, chunk: int, weights: int, earliest: int) -> int:
-        """Start a pass; returns the cycle of its decision."""
-        self.begin = weights - self.config.array_keys
+            begin = max(self.read + 1, self.go, ready[tile] + 1)
+        else:
+            return False
+        self.complete = self.read = begin + self.config.array_keys
         if chunk == self.chunks - 1:
-            self.loader.released[self.kind].append(weights)
+            self.loader.released[self.kind].append(self.complete)
+        return True
+
+    def start(self, tile: Tile, earliest: int) -> int:
+        """Start the pass whose weights are known; returns the cycle of its decision."""
         spaced = self.go + self.rows + max(0, latency.ROW_LOOP - tile.streamed)
-        self.go = max(weights, earliest, spaced)
-        self.rows = tile.streamed
+        self.go = max(self.complete, earliest, spaced)
+        self.rows, self.complete = tile.streamed, None
         return self.go
 
 
@@ -119,25 +124,24 @@ class _Model:
         self.writer = _Writer(self.loader.port)
 
     def step_scores(self) -> bool:
-        """Start the next Q.K^T pass if everything that it waits for is known."""
+        """One step of Q.K^T: the next pass' weights, or the pass itself, if everything it waits for is known."""
         index, chunk = self.score_pass
         if index == len(self.tiles):
             return False
+        if self.scores.complete is None:
+            return self.scores.prepare(index, chunk)
         tile = self.tiles[index]
         if tile.block >= len(self.loader.ready["q"]):
-            return False
-        weights = self.scores.weights(index, chunk)
-        if weights is None:
             return False
         earliest = self.loader.ready["q"][tile.block] + 1
         last = chunk == self.scores.chunks - 1
         if last:
-            while self.p_rows[index + 1] - self.p_rows[self.p_oldest] > 2 * self.config.max_rows:
+            while self.p_rows[index + 1] - self.p_rows[self.p_oldest] > self.config.p_rows:
                 if self.p_oldest == len(self.p_freed):
                     return False
                 earliest = max(earliest, self.p_freed[self.p_oldest] + 1)
                 self.p_oldest += 1
-        go = self.scores.start(tile, chunk, weights, earliest)
+        go = self.scores.start(tile, earliest)
         if self.first_row is None:
             self.first_row = go + READ
         if last:
@@ -149,23 +153,23 @@ class _Model:
         return True
 
     def step_values(self, may_write: bool) -> bool:
-        """Start the next P.V pass likewise; may_write: the output queue's progress may be computed for it."""
+        """One step of P.V likewise; may_write: the output queue's progress may be computed for it."""
         index, chunk = self.value_pass
+        if index == len(self.tiles):
+            return False
+        if self.values.complete is None:
+            return self.values.prepare(index, chunk)
         if index == len(self.p_written):
             return False
         tile = self.tiles[index]
-        weights = self.values.weights(index, chunk)
-        if weights is None:
-            return False
         earliest = self.p_written[index] + 1
-        capacity = max(2, self.config.max_rows * self.config.max_chunks)
-        must_leave = len(self.pushed) + tile.finals - capacity
+        must_leave = len(self.pushed) + tile.finals - self.config.output_rows
         if must_leave > 0:
             if must_leave > len(self.writer.popped) and not may_write:
                 return False
             self.writer.write(self.pushed, must_leave)
             earliest = max(earliest, self.writer.popped[must_leave - 1] + 1)
-        go = self.values.start(tile, chunk, weights, earliest)
+        go = self.values.start(tile, earliest)
         last = chunk == self.values.chunks - 1
         if last:
             self.p_freed.append(go)

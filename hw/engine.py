@@ -9,7 +9,7 @@ from hw.delay import Delays, delay
 from hw.loader import loader
 from hw.operand_buffer import operand_buffer, row_chunks
 from hw.output_stage import output_stage
-from hw.p_buffer import p_buffer, p_rows
+from hw.p_buffer import p_buffer
 from hw.queue import queue
 from hw.receiver import receiver
 from hw.run_registers import Run, run_registers
@@ -19,7 +19,7 @@ from hw.signals import bit, index_bits, join, signed, unsigned
 from hw.softmax_row import softmax_row
 from hw.systolic_array import psum_bits, systolic_array
 from hw.tile_walker import TileRecord, unpack_tile
-from hw.value_sequencer import output_rows, value_sequencer
+from hw.value_sequencer import value_sequencer
 from hw.weight_source import weight_source
 from hw.writer import writer
 
@@ -172,7 +172,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     total, maximum, seen, saturated = unsigned(config.sum_bits), signed(MAX_BITS), bit(), bit()
     scores_at = out_at + latency.SCORE_SUM
     p_at = latency.row_to_p(config)
-    p_index_bits = index_bits(p_rows(config))
+    p_index_bits = index_bits(config.p_rows)
     p_index, read_index = unsigned(p_index_bits), unsigned(p_index_bits)
     p_final, p_last_final = later(row_final, p_at), later(last_final, p_at)
     act, act_row, act_shift = unsigned(lanes * (P_BITS + 1)), row_like(), unsigned(SHIFT_BITS)
@@ -234,7 +234,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
         ),
         writer(
             clk, reset, begin_run, push, normalised, out_last_final, out_last_chunk, out_end, run.o_address,
-            run.o_stride, run.tail_elements, write, output_pop, done, counters.o_bytes, config, output_rows(config),
+            run.o_stride, run.tail_elements, write, output_pop, done, counters.o_bytes, config, config.output_rows,
         ),
     ]  # fmt: skip
     return instances, [delay(*line) for line in later.lines]

@@ -69,7 +69,11 @@ def memory(
             left.next = 0
             flags.next = 0
         else:
-            flags.next = (flags << 1) & flags_mask | serve
+            # A new run may have a longer latency: words of the last one must not come round again.
+            if clear:
+                flags.next = serve
+            else:
+                flags.next = (flags << 1) & flags_mask | serve
             if left != 0:
                 left.next = left - 1
             elif read.valid:

@@ -7,7 +7,6 @@ from golden.formats import RECIPROCAL_BITS
 from hw.delay import Delays, delay
 from hw.normalise import normalise
 from hw.output_accumulator import output_accumulator
-from hw.p_buffer import p_rows
 from hw.ram import ram
 from hw.reciprocal import reciprocal
 from hw.signals import bit, unsigned
@@ -101,7 +100,7 @@ def output_stage(
             entry,
             later(index, o_at - 2),
             stored,
-            p_rows(config),
+            config.p_rows,
         ),
         delay(clk, stored, held, 1),
         output_accumulator(

@@ -8,11 +8,6 @@ from hw.ram import ram
 from hw.signals import join, unsigned
 
 
-def p_rows(config):
-    """Rows that the ring holds."""
-    return 2 * config.max_rows
-
-
 @block
 def p_buffer(
     clk, reset, write, p, row, shift, fresh, row_final, last_final, write_index,
@@ -28,7 +23,7 @@ def p_buffer(
     lanes, one bit wider than p; act_*: the companions of act."""
     lanes = config.array_keys
     row_bits = len(row)
-    depth = p_rows(config)
+    depth = config.p_rows
     p_bits = lanes * P_BITS
     entry_bits = p_bits + row_bits + SHIFT_BITS + 3
     entry, read, held, out = (unsigned(entry_bits) for _ in range(4))

@@ -4,7 +4,6 @@ from myhdl import always, always_comb, block
 
 from golden import latency
 from golden.config import QUERY_SLOTS, log2_ceil
-from hw.p_buffer import p_rows
 from hw.signals import bit, signed, unsigned
 
 
@@ -28,7 +27,7 @@ def score_sequencer(
     of the tile that the row sees), start (the row's first tile), row_final (its last), last_final (last of the
     tile's final rows)."""
     query_bits = log2_ceil(config.max_rows)
-    capacity, loop = p_rows(config), latency.ROW_LOOP
+    capacity, loop = config.p_rows, latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1
     left = unsigned(len(tile.streamed))
     chunk, pass_chunk = unsigned(len(chunks)), unsigned(len(chunks))

@@ -4,16 +4,10 @@ from myhdl import always, always_comb, block
 
 from golden import latency
 from golden.config import log2_ceil
-from hw.p_buffer import p_rows
 from hw.queue import queue
 from hw.signals import bit, join, unsigned
 
 TILES = 16  # that softmax may be ahead of P.V: K runs at most the V buffer's eight tiles and the arrays' two ahead
-
-
-def output_rows(config):
-    """Chunks of finished rows that wait for memory at most: a whole block."""
-    return max(2, config.max_rows * config.max_chunks)
 
 
 @block
@@ -32,7 +26,7 @@ def value_sequencer(
     weight_feeder; output_pop: the output queue has given up a row; go: pass begins with the next cycle; p_release,
     p_released: the tile's rows are being read for the last time; read_index: P buffer read port; with it valid,
     swap (first row of the pass), chunk, last_chunk, last_tile."""
-    depth, capacity, loop = p_rows(config), output_rows(config), latency.ROW_LOOP
+    depth, capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     row_bits = len(tile_rows)
     record, head = unsigned(2 * row_bits + 1), unsigned(2 * row_bits + 1)
     tile_valid, pop, last = bit(), bit(), bit()

@@ -11,7 +11,7 @@ from hw.signals import bit, unsigned
 
 @block
 def weight_feeder(
-    clk, reset, tile_done, tile_rows, chunks, tail_mask, take, ready, release,
+    clk, reset, tile_done, tile_rows, chunks, tail_mask, take, ready, freed,
     read_row, read_chunk, mask, shift, first, slots, config,
 ):  # fmt: skip
     """For each complete tile and each chunk of it, read one key a cycle, the last first, once the array can take it.
@@ -27,7 +27,7 @@ def weight_feeder(
 
     Ports: clk, reset; tile_done, tile_rows: a tile of that many keys is in the buffer; chunks: chunks of a row;
     tail_mask: valid elements of the last chunk; take: the loaded weights are swapped in by the row read in the next
-    cycle; ready: the next-weight registers will be complete for a row read in the next cycle or later; release: a
+    cycle; ready: the next-weight registers will be complete for a row read in the next cycle or later; freed: a
     tile has been read for the last time; read_row, read_chunk, mask: buffer read port; shift, first: for the array,
     with the buffer's output.
 
@@ -46,13 +46,13 @@ def weight_feeder(
     def decide():
         finish.next = busy and key == 0
         ready.next = loaded or (busy and key == 0)
-        release.next = busy and key == 0 and chunk + 1 == chunks
+        freed.next = busy and key == 0 and chunk + 1 == chunks
         first_read.next = busy and key == last_key
 
     @always_comb
     def begin_chunk():
         # Straight on to the tile's next chunk where the row sequencer takes this one as it completes.
-        begin_read.next = (tile_valid and not busy and (not loaded or take)) or (finish and take and not release)
+        begin_read.next = (tile_valid and not busy and (not loaded or take)) or (finish and take and not freed)
 
     @always_comb
     def read():
@@ -80,7 +80,7 @@ def weight_feeder(
                 busy.next = False
             elif busy:
                 key.next = key - 1
-            if release:
+            if freed:
                 chunk.next = 0
                 slot.next = (slot + 1) & (slots - 1)
             elif finish:
@@ -95,7 +95,7 @@ def weight_feeder(
         begin_chunk,
         read,
         step,
-        queue(clk, reset, tile_done, tile_rows, release, tile_keys, tile_valid, slots),
+        queue(clk, reset, tile_done, tile_rows, freed, tile_keys, tile_valid, slots),
         delay(clk, busy, shift, latency.FEED, reset),
         delay(clk, first_read, first, latency.FEED, reset),
     )

@@ -10,7 +10,7 @@ from hw.weight_feeder import weight_feeder
 @block
 def weight_source(
     clk, reset, write, write_row, write_word, word, tile_done, tile_rows, chunks, tail_mask, take,
-    ready, release, weights, shift, first, slots, config,
+    ready, freed, weights, shift, first, slots, config,
 ):  # fmt: skip
     """Buffer `slots` tiles and shift them into an array chunk by chunk, as weight_feeder describes.
 
@@ -20,7 +20,7 @@ def weight_source(
     mask = unsigned(config.array_depth)
     return (
         weight_feeder(
-            clk, reset, tile_done, tile_rows, chunks, tail_mask, take, ready, release,
+            clk, reset, tile_done, tile_rows, chunks, tail_mask, take, ready, freed,
             read_row, read_chunk, mask, shift, first, slots, config,
         ),
         operand_buffer(

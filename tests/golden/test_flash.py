@@ -292,12 +292,14 @@ def errors(config, n, d, seeds=200):
 
 def test_int8_datapath_error():
     datapath, _ = errors(NAMED["tiny"], n=32, d=4)
+    print(f"INT8 N=32 d=4, 200 seeds: mean {datapath.mean():.5f}, maximum {datapath.max():.4f} of a V step")
     assert datapath.mean() <= 0.0012
     assert datapath.max() <= 0.012
 
 
 def test_q88_error_against_float64():
-    for error in errors(NAMED["q88"], n=16, d=16):
+    for against, error in zip(("the same integers", "the floats"), errors(NAMED["q88"], n=16, d=16), strict=True):
+        print(f"Q8.8 N=16 d=16, 200 seeds, against {against}: mean {error.mean():.5f}, maximum {error.max():.4f}")
         assert error.mean() <= 0.0012
         assert error.max() <= 0.006
 

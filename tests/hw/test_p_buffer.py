@@ -6,7 +6,7 @@ import pytest
 
 from golden import latency
 from golden.formats import P_BITS, SHIFT_BITS
-from hw.p_buffer import p_buffer, p_rows
+from hw.p_buffer import p_buffer
 from hw.signals import bit, index_bits, unsigned
 from tests.hw.flow import CONFIGS, IDLE
 from tests.hw.harness import pack, run, unpack
@@ -17,7 +17,7 @@ READ = ("act_row", "act_shift", "act_fresh", "act_final", "act_last_final")
 
 
 def ports(config):
-    lanes, rows, index = config.array_keys, index_bits(config.max_rows), index_bits(p_rows(config))
+    lanes, rows, index = config.array_keys, index_bits(config.max_rows), index_bits(config.p_rows)
     signals = {"reset": bit(), "write": bit(), "p": unsigned(lanes * P_BITS), "act": unsigned(lanes * (P_BITS + 1))}
     signals |= {"write_index": unsigned(index), "read_index": unsigned(index)}
     for names in (COMPANIONS, READ):
@@ -35,7 +35,7 @@ def random_row(rng, config):
 
 def script(config, cycles, idle, resets):
     """Inputs, and what act and its companions (None: not written yet) and write_index must be cycle by cycle."""
-    rng, depth = random.Random(cycles), p_rows(config)
+    rng, depth = random.Random(cycles), config.p_rows
     rows, index = [None] * depth, 0
     inputs, expected, indices = [], [], []
     for cycle in range(cycles):
@@ -57,7 +57,7 @@ def script(config, cycles, idle, resets):
 def test_reads_any_row_while_rows_are_written(name, idle, backend):
     """Three times round the ring, with a reset in the middle: rows go on from index 0."""
     config = CONFIGS[name]
-    cycles = 6 * p_rows(config) + 60
+    cycles = 6 * config.p_rows + 60
     inputs, expected, indices = script(config, cycles, idle, (0, cycles // 2))
     outputs = ["write_index", "act", *READ]
     trace = run(p_buffer, ports(config), inputs, outputs, backend, {"config": config}, after=latency.FEED)

@@ -9,7 +9,6 @@ from golden.config import QUERY_SLOTS, log2_ceil
 from golden.job import Job
 from golden.schedule import walk
 from hw.operand_buffer import row_chunks
-from hw.p_buffer import p_rows
 from hw.score_sequencer import score_sequencer
 from hw.signals import bit, index_bits, unsigned
 from hw.tile_walker import TileRecord
@@ -69,7 +68,7 @@ class Script:
         last, go = self.chunk + 1 == self.chunks, False
         if head and weights and self.ready and not reset:
             spaced = self.last_go + self.last_rows + max(0, latency.ROW_LOOP - head.streamed)
-            go = now >= spaced and (not last or self.used + head.streamed <= p_rows(self.config))
+            go = now >= spaced and (not last or self.used + head.streamed <= self.config.p_rows)
         if go:
             self.begin(now, head, last)
         self.used -= released
@@ -154,7 +153,7 @@ def test_never_starts_without(missing, backend):
     if missing != "Q":
         script.cycle(tile=0, q_done=1)
     if missing == "room":
-        while script.used < p_rows(script.config):
+        while script.used < script.config.p_rows:
             script.cycle()
         script.cycle(tile=0)
     passes = len(script.goes)

@@ -5,9 +5,8 @@ import random
 import pytest
 
 from golden import latency
-from hw.p_buffer import p_rows
 from hw.signals import bit, index_bits, unsigned
-from hw.value_sequencer import TILES, output_rows, value_sequencer
+from hw.value_sequencer import TILES, value_sequencer
 from tests.hw.flow import CONFIGS, FLOWS, cycles_of, either
 from tests.hw.harness import BACKENDS, run
 
@@ -20,7 +19,7 @@ def ports(config):
     signals = {name: bit() for name in (*bits, "swap", "last_chunk", "last_tile")}
     signals |= {name: unsigned(rows) for name in ("tile_rows", "tile_finals", "p_released")}
     signals |= {name: unsigned(config.max_chunks.bit_length()) for name in ("chunks", "chunk")}
-    return signals | {"read_index": unsigned(index_bits(p_rows(config)))}
+    return signals | {"read_index": unsigned(index_bits(config.p_rows))}
 
 
 class Script:
@@ -54,12 +53,12 @@ class Script:
         if self.tiles:
             head_rows, head_finals, head_end = self.tiles[0]
             spaced = self.last_go + self.last_rows + max(0, latency.ROW_LOOP - head_rows)
-            fits = self.used + head_finals <= output_rows(self.config)
+            fits = self.used + head_finals <= self.config.output_rows
             go = bool(weights and (self.started or self.chunk) and now >= spaced and fits)
         if go:
             last = self.chunk + 1 == self.chunks
             for row in range(head_rows):
-                index = (self.base + row) % p_rows(self.config)
+                index = (self.base + row) % self.config.p_rows
                 self.reads[now + 1 + row] = (index, int(row == 0), self.chunk, int(last), head_end)
             self.goes.append(now)
             self.last_go, self.last_rows = now, head_rows
@@ -109,7 +108,7 @@ def test_random_tiles(name, chunks, idle, stalls, backend):
     while left or script.tiles:
         tile = waiting
         in_ring = sum(rows for rows, _, _ in script.tiles)
-        if tile and (len(script.tiles) >= TILES or in_ring + tile[0] > p_rows(config) or not either(rng, idle, 0.1)):
+        if tile and (len(script.tiles) >= TILES or in_ring + tile[0] > config.p_rows or not either(rng, idle, 0.1)):
             tile = None
         if tile:
             left -= 1
@@ -118,7 +117,7 @@ def test_random_tiles(name, chunks, idle, stalls, backend):
             tile,
             started=int(script.waiting > 0 and either(rng, idle, 0.3)),
             weights=either(rng, idle, 0.3),
-            pop=int(script.used > 0 and (script.used > output_rows(config) - 1 or either(rng, stalls, 0.2))),
+            pop=int(script.used > 0 and (script.used > config.output_rows - 1 or either(rng, stalls, 0.2))),
         )
     script.check(backend)
     assert len(script.goes) == tiles * chunks
@@ -130,14 +129,14 @@ def test_never_starts_without(missing, backend):
     """Everything but one thing is there for a long time; the pass begins in the cycle in which it may."""
     config = CONFIGS["tiny"]
     script = Script(config, 1)
-    full = output_rows(config) // config.max_rows
+    full = config.output_rows // config.max_rows
     if missing == "output room":
         for _ in range(full):
             script.cycle((32, 32, 0))
             script.cycle(started=1)
             for _ in range(40):
                 script.cycle()
-        assert script.used == output_rows(config)
+        assert script.used == config.output_rows
     passes = len(script.goes)
     if missing != "tile":
         script.cycle((9, 1, 0), weights=int(missing != "weights"))

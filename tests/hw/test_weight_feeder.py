@@ -4,7 +4,6 @@ import random
 from itertools import pairwise
 
 import pytest
-from myhdl import block
 
 from golden import latency
 from golden.config import KEY_SLOTS, VALUE_SLOTS
@@ -15,20 +14,8 @@ from tests.hw.flow import CONFIGS, FLOWS, cycles_of
 from tests.hw.harness import BACKENDS, run
 
 
-@block
-def renamed(
-    clk, reset, tile_done, tile_rows, chunks, tail_mask, take, ready, released,
-    read_row, read_chunk, mask, shift, first, slots, config,
-):  # fmt: skip
-    """The feeder with its port `release`, a Verilog keyword, under another name."""
-    return weight_feeder(
-        clk, reset, tile_done, tile_rows, chunks, tail_mask, take, ready, released,
-        read_row, read_chunk, mask, shift, first, slots, config,
-    )  # fmt: skip
-
-
 def ports(config, slots):
-    signals = {name: bit() for name in ("reset", "tile_done", "take", "ready", "released", "shift", "first")}
+    signals = {name: bit() for name in ("reset", "tile_done", "take", "ready", "freed", "shift", "first")}
     chunk = config.max_chunks.bit_length()
     return signals | {
         "tile_rows": unsigned(config.max_rows.bit_length()), "chunks": unsigned(chunk),
@@ -95,10 +82,10 @@ class Script:
         inputs |= {"chunks": self.chunks, "tail_mask": self.tail_mask}
         signals = ports(self.config, self.slots)
         outputs = [name for name in signals if name not in inputs]
-        trace = run(renamed, signals, inputs, outputs, backend, {"slots": self.slots, "config": self.config})
+        trace = run(weight_feeder, signals, inputs, outputs, backend, {"slots": self.slots, "config": self.config})
         end = len(self.inputs)
         resets = cycles_of(inputs["reset"])
-        for name, cycles in (("ready", self.ready), ("released", self.releases)):
+        for name, cycles in (("ready", self.ready), ("freed", self.releases)):
             found = [t for t in cycles_of(trace[name]) if t not in resets]
             assert found == sorted(t for t in cycles if t < end and t not in resets), name
         for cycle, read in self.reads.items():
