@@ -54,8 +54,10 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
 
     Latency: the record of the first tile one cycle after start, of the next one cycle after advance.
 
-    Ports: clk; start: begin at row 0, key 0; advance: next tile; n_q, n_kv, q_rows, q_position, causal: descriptor,
-    constant during a run; tile: TileRecord, rows: rows of its block (out), combinational from the walker's registers."""
+    Ports: clk; start: begin at row 0, key 0; advance: next tile; n_q, n_kv, q_rows, q_position, causal:
+    descriptor, constant during a run; tile: TileRecord, rows: rows of its block (out), combinational from the
+    walker's registers.
+    """
     tile_keys = config.array_keys
     length_bits = len(n_q)
     rows_left, keys_left = unsigned(length_bits), unsigned(length_bits)
