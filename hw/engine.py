@@ -35,7 +35,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
 
     Ports: clk; reset: synchronous, active high, at any time; start: accepted while not busy; busy: from the cycle
     after start to the last write accepted; descriptor: with start; read, write: memory ports; counters; debug:
-    state of each row when it is final."""
+    state of each row when it is final.
+    """
     lanes, depth = config.array_keys, config.array_depth
     element_bits = config.element_bits
     array_latency = latency.array(config)

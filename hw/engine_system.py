@@ -29,7 +29,8 @@ def engine_system(
     """Engine and memory, with a host port to the memory that works while the engine is idle.
 
     Ports: clk, reset, start, busy, descriptor, counters, debug: see engine; latency, host_*, read_bytes,
-    write_bytes: see memory."""
+    write_bytes: see memory.
+    """
     read, write = ReadPort(config), WritePort(config)
     clear = bit()
 

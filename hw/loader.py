@@ -29,7 +29,8 @@ def loader(
     Ports: clk, reset; start: a run begins; descriptor: its Run, constant; k_release, q_release, v_release: a buffer
     has become free; read: ReadPort, request side; tile, tile_push: record of each tile when its K is planned;
     load_push, load_kind, load_rows: each load when its bursts begin; counters: k_bytes, q_bytes, v_bytes, k_loads,
-    v_loads."""
+    v_loads.
+    """
     planning, block_rows = bit(), unsigned(len(load_rows))
     what = unsigned(2)
     advance, plan, credit = bit(), bit(), bit()

@@ -23,7 +23,8 @@ def memory(
 
     Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; host_write, host_address, host_data:
     word write, host_q: the word at host_address a cycle ago, both while the engine is idle; read_bytes,
-    write_bytes: payload since clear."""
+    write_bytes: payload since clear.
+    """
     words = config.memory_words
     always_on = bit()
     flags_mask = (1 << (MAX_LATENCY + 1)) - 1

@@ -20,7 +20,8 @@ def p_buffer(
 
     Ports: clk, reset; write, p (C lanes UQ1.16), row, shift, fresh, row_final (the row's last tile), last_final
     (last of the tile's final rows); write_index: where the row being written lands; read_index; act: C signed
-    lanes, one bit wider than p; act_*: the companions of act."""
+    lanes, one bit wider than p; act_*: the companions of act.
+    """
     lanes = config.array_keys
     row_bits = len(row)
     depth = config.p_rows

@@ -21,7 +21,8 @@ def receiver(
     Ports: clk, reset; load_push, load_kind, load_rows: loads in the order of their requests; data_valid, data: the
     memory's answer; qk_words, v_words: words of a row; word, write_word: buffer write port, common; k_write, k_row
     (slot and key), q_write, q_row (bank and row), v_write, v_row; k_done, q_done, v_done: a load is complete;
-    done_rows: its rows."""
+    done_rows: its rows.
+    """
     row_bits = len(load_rows)
     record, head, head_valid, pop = unsigned(2 + row_bits), unsigned(2 + row_bits), bit(), bit()
     kind, rows, words = unsigned(2), unsigned(row_bits), unsigned(len(qk_words))

@@ -25,7 +25,8 @@ def score_sequencer(
     q_release: with that of a block's last tile; read_row, read_chunk, mask: Q buffer read port; with them valid,
     swap (first row of the pass), row, first_chunk, last_chunk, pass_row (first row of a last chunk), visible (keys
     of the tile that the row sees), start (the row's first tile), row_final (its last), last_final (last of the
-    tile's final rows)."""
+    tile's final rows).
+    """
     query_bits = log2_ceil(config.max_rows)
     capacity, loop = config.p_rows, latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1

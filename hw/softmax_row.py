@@ -27,7 +27,8 @@ def softmax_row(
     the row sees, from lane 0): together; mantissa, shift: score scale, constant during a run; p: C lanes UQ1.16,
     with p_valid, p_row, p_shift (rescale of l and O) and p_fresh (the row saw no key before: replace instead of
     rescale); total (l), total_maximum (m), total_seen: state of the row after this tile; saturated: with p_valid, a
-    visible score of the row left the range of z."""
+    visible score of the row left the range of z.
+    """
     lanes = config.array_keys
     tree = latency.tree(config)
     top_at = latency.SCALE + latency.CEIL_KEY + tree

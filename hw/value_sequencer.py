@@ -25,7 +25,8 @@ def value_sequencer(
     last tile; p_started: the first row of a tile has been written to the P buffer; weights_ready: see
     weight_feeder; output_pop: the output queue has given up a row; go: pass begins with the next cycle; p_release,
     p_released: the tile's rows are being read for the last time; read_index: P buffer read port; with it valid,
-    swap (first row of the pass), chunk, last_chunk, last_tile."""
+    swap (first row of the pass), chunk, last_chunk, last_tile.
+    """
     depth, capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     row_bits = len(tile_rows)
     record, head = unsigned(2 * row_bits + 1), unsigned(2 * row_bits + 1)

@@ -15,7 +15,8 @@ def weight_source(
     """Buffer `slots` tiles and shift them into an array chunk by chunk, as weight_feeder describes.
 
     Ports: write, write_row (slot and key), write_word, word: from the receiver; weights, shift, first: to the
-    array; the others: see weight_feeder."""
+    array; the others: see weight_feeder.
+    """
     read_row, read_chunk = unsigned(len(write_row)), unsigned(index_bits(row_chunks(config)))
     mask = unsigned(config.array_depth)
     return (
