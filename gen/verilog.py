@@ -16,7 +16,9 @@ from myhdl import _simulator as myhdl_state
 import golden
 import hw
 from golden.config import EngineConfig
+from hw.engine import engine
 from hw.engine_system import SystemPorts, engine_system
+from hw.ports import Counters, Debug, Descriptor, ReadPort, WritePort
 from hw.signals import bit
 
 TOP = "engine_system"
@@ -51,15 +53,25 @@ def flat_ports(ports: SystemPorts) -> dict[str, object]:
 
 def convert(config: EngineConfig, folder: Path) -> None:
     """Write engine_system.v and MyHDL's co-simulation harness tb_engine_system.v into `folder`."""
+    _write(lambda: system(config, bit(), bit(), SystemPorts(config)), TOP, folder)
+
+
+def convert_engine(config: EngineConfig, folder: Path) -> None:
+    """Write engine.v, the engine without memory, into `folder`."""
+    ports = Descriptor(config), ReadPort(config), WritePort(config), Counters(), Debug(config)
+    _write(lambda: engine(bit(), bit(), bit(), bit(), *ports, config), "engine", folder)
+
+
+def _write(build: Callable, name: str, folder: Path) -> None:
     # MyHDL numbers instances across conversions; start again, so that the text depends on the configuration alone.
     myhdl_block._name_set.clear()
     for decorator in myhdl_state._blocks:
         decorator.calls = 0
-    design = shallow(lambda: system(config, bit(), bit(), SystemPorts(config)))
+    design = shallow(build)
     with warnings.catch_warnings():
         # The receiver always finds a load in its queue, and the last key position starts no further one.
         warnings.filterwarnings("ignore", message="Signal is driven but not read", category=ToVerilogWarning)
-        design.convert(hdl="Verilog", path=str(folder), name=TOP, no_myhdl_header=True)
+        design.convert(hdl="Verilog", path=str(folder), name=name, no_myhdl_header=True)
 
 
 def fingerprint(config: EngineConfig) -> str:
