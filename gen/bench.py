@@ -146,6 +146,8 @@ class Bench:
         output, padding = unpack_output(words, self.config, run.job, place)
         if (padding != UNTOUCHED).any():
             raise BenchError("the engine wrote beyond the value dimension of an output row")
+        if len(self.rows) != run.job.n_q:
+            raise BenchError(f"{len(self.rows)} rows became final, not {run.job.n_q}")
         state = np.zeros((2, run.job.n_q), dtype=np.int64)
         state[:, final_order(self.config, run.job)] = np.array(self.rows, dtype=np.int64).T
         results.append(EngineResult(output, *state, counters))

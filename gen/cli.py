@@ -120,7 +120,9 @@ def _add_run(commands) -> None:
         help=f"first-word latency of the memory in cycles, 0 to {MAX_LATENCY} (default: %(default)s)",
     )
     parser.add_argument("--simulator", choices=SIMULATORS, help="(default: icarus where it is installed, else myhdl)")
-    parser.add_argument("--output", metavar="FILE.npz", help="write the engine's output, dequantised, as array o")
+    parser.add_argument(
+        "--output", metavar="FILE.npz", help="write the engine's output, dequantised, as array o, if it is bit-exact"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the report")
 
 

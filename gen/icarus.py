@@ -15,7 +15,7 @@ from gen.cache import cached
 from gen.verilog import TOP, convert, fingerprint, flat_ports
 from golden.config import EngineConfig
 
-PROGRAMS = ("iverilog", "iverilog-vpi", "vvp")
+PROGRAMS = ("iverilog", "iverilog-vpi", "vvp", "g++")  # the last builds MyHDL's VPI module
 
 
 class SimulatorError(RuntimeError):
@@ -26,7 +26,8 @@ def missing() -> str | None:
     """Why Icarus cannot be used here, or None."""
     absent = [program for program in PROGRAMS if shutil.which(program) is None]
     if absent:
-        return f"icarus is not installed ({absent[0]} is not on PATH); install iverilog or use --simulator myhdl"
+        remedy = "install iverilog and build-essential, or use --simulator myhdl"
+        return f"simulator icarus cannot be used ({absent[0]} is not on PATH); {remedy}"
     if not (vpi_source() / "myhdl.c").is_file():
         return f"MyHDL's co-simulation sources are not in {vpi_source()}; reinstall myhdl or use --simulator myhdl"
     return None

@@ -113,7 +113,7 @@ class _Model:
         self.scores = _Array(config, config.chunks(job.dim), self.loader, "k")
         self.values = _Array(config, config.chunks(job.value_dim), self.loader, "v")
         self.score_pass = self.value_pass = (0, 0)  # next tile and chunk
-        self.p_written: list[int] = []  # per tile: its first p row may be read
+        self.p_written: list[int] = []  # per tile: its first p row may be read, and its 1/l will be there in time
         self.p_freed: list[int] = []  # per tile: its p rows are being read for the last time
         self.p_rows = [0]  # rows streamed before each tile
         for tile in self.tiles:

@@ -12,7 +12,7 @@ MAXIMUM = 2  # tile maximum to m: ceil, compare with the running maximum
 EXP2 = 6  # m and z to p: subtract, table 2, shift 3
 SCORE_SUM = 1  # array output to S
 SUM = 1  # last level of the p adder tree to l
-RECIPROCAL = 11  # l to 1/l in its RAM
+RECIPROCAL = 11  # l to 1/l
 ACCUMULATE = 1  # array output to O
 OUTPUT_READ_AHEAD = 5  # O RAM address ahead of the array output: block RAM, its flip-flop, shifter
 NORMALISE = 7  # O to the 16-bit output
@@ -42,6 +42,6 @@ def row_to_p(config: EngineConfig) -> int:
 
 def reciprocal_wait(config: EngineConfig) -> int:
     """Cycles that P.V of a row must be held back for 1/l to be in its RAM when O is normalised."""
-    ready = tree(config) + SUM + RECIPROCAL + 1
-    wanted = 2 + FEED + array(config) + ACCUMULATE - 2
-    return max(0, ready - wanted)
+    written = tree(config) + SUM + RECIPROCAL + 1  # after p is written: 1/l can be read from its RAM
+    o_ready = 2 + FEED + array(config) + ACCUMULATE  # at the earliest: started seen, first row read, O computed
+    return max(0, written - (o_ready - 2))  # the RAM and its flip-flop take two cycles

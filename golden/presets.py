@@ -29,7 +29,7 @@ class UnknownPreset(ValueError):
 class Preset:
     """One head: q, k, v float64 [n, 4], scores to be scaled by 1/sqrt(4).
 
-    published_error: largest error against float attention that system B (docs/architecture.md) publishes for its
+    published_error: largest error against float attention that system B (docs/numerics.md) publishes for its
     preset of the same name, length and mask.
     """
 

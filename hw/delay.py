@@ -9,8 +9,8 @@ from hw.signals import unsigned
 def delay(clk, d, q, cycles, reset=None):
     """q is d, `cycles` clock cycles later (0: a wire). One value a cycle.
 
-    Ports: clk; d (in) and q (out), of the same shape; reset (in, optional): clears every stage, for bits that
-    start something when they arrive.
+    Ports: clk; d (in) and q (out), of the same shape; reset (in, optional, for one-bit signals): clears every
+    stage, for bits that start something when they arrive.
     """
     if cycles == 0:
 

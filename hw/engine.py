@@ -23,7 +23,7 @@ from hw.value_sequencer import value_sequencer
 from hw.weight_source import weight_source
 from hw.writer import writer
 
-TILE_QUEUE = 8  # tiles planned and not yet through Q.K^T: the K buffer's four, one in the array, one starting
+TILE_QUEUE = 8  # tiles planned and not yet through Q.K^T: the K buffer's four, and one in the array's next weights
 
 
 @block
@@ -98,13 +98,14 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     planned, tile = TileRecord(config), TileRecord(config)
     tile_push, tile_valid = bit(), bit()
     planned_bits, tile_head = unsigned(planned.bits), unsigned(planned.bits)
-    load_push, load_kind, load_rows = bit(), unsigned(2), unsigned(len(planned.streamed))
+    load_row_bits = max(config.max_rows, lanes).bit_length()  # a load is a block of Q rows or a tile of keys
+    load_push, load_kind, load_rows = bit(), unsigned(2), unsigned(load_row_bits)
     k_release, q_release, v_release = bit(), bit(), bit()
     word, write_word = unsigned(config.word_bits), unsigned(index_bits(config.row_words))
     k_write, q_write, v_write, k_done, q_done, v_done = (bit() for _ in range(6))
     k_row, v_row = unsigned(index_bits(KEY_SLOTS * lanes)), unsigned(index_bits(VALUE_SLOTS * lanes))
     q_row = unsigned(index_bits(QUERY_SLOTS * config.max_rows))
-    done_rows = unsigned(len(planned.streamed))
+    done_rows = unsigned(load_row_bits)
     instances += [
         loader(
             clk, reset, begin_run, run, k_release, q_release, v_release,

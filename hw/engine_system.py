@@ -28,6 +28,8 @@ def engine_system(
 ):  # fmt: skip
     """Engine and memory, with a host port to the memory that works while the engine is idle.
 
+    Latency, throughput: see engine and memory.
+
     Ports: clk, reset, start, busy, descriptor, counters, debug: see engine; latency, host_*, read_bytes,
     write_bytes: see memory.
     """

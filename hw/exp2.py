@@ -10,7 +10,7 @@ from hw.signals import bit, signed, unsigned
 
 @block
 def exp2(clk, maximum, z, visible, p):
-    """One lane: p = half_up(T[f] >> (k + 1)) with x = m - z = k + f / 4096, and 0 from x = 18 or where not visible.
+    """One lane: p = half_up(T[f], k + 1) with x = m - z = k + f / 4096, and 0 from x = 18 or where not visible.
 
     Latency: 6 cycles (golden.latency.EXP2) from maximum and z, 5 from visible: subtract, table (block RAM and its
     flip-flop), shifter 3. Throughput: one a cycle. x is never negative for a visible key, since m is at least z.

@@ -18,8 +18,8 @@ def loader(
     """Load K, Q and V in the order of golden.schedule.load_order, one burst a row, as buffers become free.
 
     Latency: first request 3 cycles after start. Throughput: a burst request each cycle in which the memory takes
-    one; no gap between rows or loads while buffers are free. Without overlap each operand uses one of its buffers
-    only.
+    one; no gap between rows or loads while buffers are free. Without overlap each operand has one buffer
+    in use at a time.
 
         start     |1|___________
         plan      _|K|Q|V ...       buffer reserved, tile record pushed with K

@@ -17,13 +17,14 @@ def memory(
     Latency: a burst accepted at t returns its first word at t + 1 + latency, the others in the cycles after; bursts
     follow each other without a gap, so latency is paid once. Throughput: one word a cycle.
 
-        read.valid  _|1 1|___________       two bursts, of two words and of one
-        read.ready  1|1 0|1 1 1 1 1
+        read.valid  _|1 1 1|_________       two bursts, of two words and of one; the second waits a cycle
+        read.ready  1|1 0 1|1 1 1 1
         data_valid  _____|1 1 1|_____       latency 1
 
     Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; host_write, host_address, host_data:
     word write, host_q: the word at host_address a cycle ago, both while the engine is idle; read_bytes,
-    write_bytes: payload since clear.
+    write_bytes: payload since clear; clear: a run
+    begins, the counts restart and words under way are dropped.
     """
     words = config.memory_words
     always_on = bit()

@@ -50,7 +50,7 @@ def quotient(clk, shifted, factor, shown, result):
     @always(clk.posedge)
     def divide():
         rounded = intbv(0, min=-limit, max=limit)
-        # |O| <= 2**(w-1) * l makes the quotient fit; what arrives for rows that are not final may not, and is dropped.
+        # Fits 18 bits for a final row (docs/numerics.md, 7); for others it may not, and is dropped.
         narrowed = intbv(0, min=-wide, max=wide)
         narrowed[:] = (shifted + 1) >> 1
         dividend.next = narrowed[NORMAL_BITS:].signed()

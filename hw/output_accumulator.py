@@ -64,12 +64,13 @@ def output_accumulator(clk, early_row, early_chunk, fresh, shift, partial, row, 
 @block
 def add_lane(clk, shifted, addend, total):
     """total = (shifted with its guard bit, rounded half up) + addend. One cycle, one adder."""
-    limit = 1 << (len(shifted) + 1)
+    limit, sum_bits = 1 << (len(shifted) + 1), len(total)
 
     @always(clk.posedge)
     def add():
         doubled = intbv(0, min=-limit, max=limit)
         doubled[:] = shifted + (addend.signed() << 1) + 1
-        total.next = doubled >> 1
+        # A held row is added again after the last pass, and not written: it may leave the range.
+        total.next = doubled[sum_bits + 1 : 1].signed()
 
     return add

@@ -26,10 +26,10 @@ def output_stage(
 
     Latency: index to push, FEED + array + ACCUMULATE + NORMALISE (golden.latency). Throughput: one row a cycle.
 
-    Ports: clk, reset; valid, index, chunk, last_chunk, last_tile: row being read from the P buffer; act_*: its
-    companions, FEED cycles later; products: the array's output; p_valid, p_final, p_index: row being written to the
-    P buffer; total, maximum, seen: its state, tree + 1 cycles later; normalised (A 16-bit lanes), push, out_*: a
-    finished chunk and its flags; debug: Debug.
+    Ports: clk, reset; valid, index, chunk, last_chunk, last_tile (of the run): row being read from the P buffer;
+    act_*: its companions, FEED cycles later; products: the array's output; p_valid, p_final, p_index: row being
+    written to the P buffer; total, maximum, seen: its state, tree + 1 cycles later; normalised (A 16-bit lanes),
+    push, out_*: a finished chunk and its flags; debug: Debug.
     """
     array_latency = latency.array(config)
     instances = []

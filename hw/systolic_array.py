@@ -34,7 +34,8 @@ def systolic_array(
     Ports: clk; act_in: rows x act_bits, signed lanes; out: cols lanes, signed, psum_bits(bound, rows) each;
     weight_in: weights of one key, signed lanes; shift, first, swap: one bit.
 
-    Parameters: bound: largest absolute product; keys_on: "columns" or "rows".
+    Parameters: rows, cols: processing elements; act_bits, weight_bits: of a lane; latency: see above; bound: largest
+    absolute product; keys_on: "columns" or "rows".
     """
     out_bits = psum_bits(bound, rows)
     keys, lanes = (cols, rows) if keys_on == "columns" else (rows, cols)

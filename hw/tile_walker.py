@@ -52,7 +52,8 @@ def unpack_tile(vector, tile):
 def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile, rows, config):
     """Walk blocks of query rows, and for each the tiles of keys it sees.
 
-    Latency: the record of the first tile one cycle after start, of the next one cycle after advance.
+    Latency: the record of the first tile one cycle after start, of the next one cycle after advance. Throughput: a
+    record each cycle.
 
     Ports: clk; start: begin at row 0, key 0; advance: next tile; n_q, n_kv, q_rows, q_position, causal:
     descriptor, constant during a run; tile: TileRecord, rows: rows of its block (out), combinational from the
@@ -64,14 +65,14 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
     block_diagonal = signed(len(tile.diagonal))
     boundary = signed(len(tile.diagonal) + 1)
     final_end, first_row = unsigned(len(rows)), unsigned(len(rows))
-    last_tile, last_block = bit(), bit()
+    last_keys, last_block = bit(), bit()
     first = bit()
     diagonal = signed(len(tile.diagonal))
 
     @always_comb
     def shape():
         last_block.next = rows_left <= q_rows
-        last_tile.next = keys_left <= tile_keys
+        last_keys.next = keys_left <= tile_keys
         boundary.next = tile_keys + 1 - diagonal
         if rows_left <= q_rows:
             rows.next = rows_left
@@ -84,7 +85,7 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
 
     @always_comb
     def finals():
-        if last_tile:
+        if last_keys:
             final_end.next = rows
         elif causal and boundary > first_row:
             if boundary > rows:

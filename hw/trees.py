@@ -1,8 +1,9 @@
 """Registered adder and maximum trees over the lanes of a row."""
 
-from myhdl import Signal, always, always_comb, block, intbv
+from myhdl import Signal, always, block, intbv
 
 from golden.formats import Z_BITS, Z_FRACTION
+from hw.delay import delay
 from hw.signals import signed
 
 
@@ -10,7 +11,7 @@ from hw.signals import signed
 def adder_tree(clk, lanes, total):
     """total = sum of the lanes (a list of 2**n unsigned signals). Latency: n cycles. Throughput: one a cycle."""
     if len(lanes) == 1:
-        return wire(lanes[0], total)
+        return delay(clk, lanes[0], total, 0)
     pairs = len(lanes) // 2
     width = len(lanes[0]) + 1
     sums = [Signal(intbv(0)[width:]) for _ in range(pairs)]
@@ -24,21 +25,10 @@ def adder_tree(clk, lanes, total):
 
 
 @block
-def wire(value, copy):
-    """copy = value. Combinational."""
-
-    @always_comb
-    def assign():
-        copy.next = value
-
-    return assign
-
-
-@block
 def maximum_tree(clk, lanes, top):
     """top = largest of the lanes (a list of 2**n signed signals). Latency: n cycles. Throughput: one a cycle."""
     if len(lanes) == 1:
-        return wire(lanes[0], top)
+        return delay(clk, lanes[0], top, 0)
     pairs = len(lanes) // 2
     winners = [signed(len(lanes[0])) for _ in range(pairs)]
 

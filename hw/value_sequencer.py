@@ -22,10 +22,11 @@ def value_sequencer(
 
     Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_end: a tile has gone
     into Q.K^T for the last time, with that many rows streamed, of which so many are final, and whether it is the
-    last tile; p_started: the first row of a tile has been written to the P buffer; weights_ready: see
+    last tile; p_started: the first row of a tile
+    may be read from the P buffer; weights_ready: see
     weight_feeder; output_pop: the output queue has given up a row; go: pass begins with the next cycle; p_release,
     p_released: the tile's rows are being read for the last time; read_index: P buffer read port; with it valid,
-    swap (first row of the pass), chunk, last_chunk, last_tile.
+    swap (first row of the pass), chunk, last_chunk, last_tile (of the run).
     """
     depth, capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     row_bits = len(tile_rows)

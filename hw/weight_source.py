@@ -14,6 +14,8 @@ def weight_source(
 ):  # fmt: skip
     """Buffer `slots` tiles and shift them into an array chunk by chunk, as weight_feeder describes.
 
+    Latency, throughput: see weight_feeder and operand_buffer.
+
     Ports: write, write_row (slot and key), write_word, word: from the receiver; weights, shift, first: to the
     array; the others: see weight_feeder.
     """

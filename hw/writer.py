@@ -18,7 +18,7 @@ def writer(
     clk, reset, begin_run, push, normalised, last_final, last_chunk, last_tile, o_address, o_stride, tail_elements,
     write, pop, done, o_bytes, config, depth,
 ):  # fmt: skip
-    """Queue `output` chunks and write each to its row, chunk by chunk of a tile's final rows.
+    """Queue normalised chunks and write each to its row, chunk by chunk of a tile's final rows.
 
     Rows arrive as P.V computes them: the tile's final rows for chunk 0, the same rows for chunk 1, and so on. The
     address follows from the two flags alone. Elements beyond the value dimension are not written.
@@ -26,9 +26,9 @@ def writer(
     Latency: push to write.valid, 3 cycles. Throughput: one word a cycle that the memory takes.
 
     Ports: clk, reset; begin_run: a run begins, the descriptor is valid; push, normalised (A 16-bit lanes),
-    last_final (last of the tile's final rows), last_chunk, last_tile; o_address, o_stride, tail_elements (elements
-    of the last chunk): constant during a run; write: WritePort; pop: a chunk has left the queue; done: the last
-    word of the run is being taken; o_bytes: counter.
+    last_final (last of the tile's final rows), last_chunk, last_tile (of the run); o_address, o_stride,
+    tail_elements (elements of the last chunk): constant during a run; write: WritePort; pop: a chunk has left the
+    queue; done: the last word of the run is being taken; o_bytes: counter.
 
     Parameters: depth: chunks queued, a power of two.
     """

@@ -1,4 +1,4 @@
-# Sourced by the scripts: `root` is the project folder; `ensure_venv base|test` makes .venv ready for use.
+# Sourced by the scripts: `root` is the project folder; `ensure_venv base|test|fpga` makes .venv ready for use.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 python=$root/.venv/bin/python
@@ -22,7 +22,7 @@ fingerprint() {
     cksum <"$root/pyproject.toml"
 }
 
-installed() { # base|test
+installed() { # base|test|fpga
     [ -x "$python" ] && [ "$(cat "$root/.venv/installed-$1" 2>/dev/null)" = "$(fingerprint)" ]
 }
 
@@ -36,12 +36,16 @@ quietly() {
     fi
 }
 
-install_venv() { # base|test
+install_venv() { # base|test|fpga
     local base target=$root
     [ "$1" = base ] || target="$root[$1]"
     echo "installing flashtile into .venv ..." >&2
     # An installation that is cut short from here on leaves no mark, and is done again.
-    rm -f "$root"/.venv/installed-*
+    local mark
+    for mark in "$root"/.venv/installed-*; do
+        [ "$(cat "$mark" 2>/dev/null)" = "$(fingerprint)" ] || rm -f "$mark"
+    done
+    rm -f "$root/.venv/installed-$1"
     if ! "$python" -m pip show --quiet pip >/dev/null 2>&1; then # no .venv, or one cut short
         base=$(find_python) || return
         quietly "$base" -m venv --clear "$root/.venv" || return
@@ -52,7 +56,7 @@ install_venv() { # base|test
 }
 
 # The project folder itself is the lock: two scripts started at once install one after the other.
-ensure_venv() { # base|test
+ensure_venv() { # base|test|fpga
     installed "$1" && return
     exec 9<"$root"
     if command -v flock >/dev/null && ! flock -n 9; then

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gen.simulate import play
-from golden.config import NAMED
+from golden.config import NAMED, EngineConfig
 from golden.cycles import cycles
 from golden.job import Job, layout
 from golden.memory_image import memory_image
@@ -88,6 +88,26 @@ def test_every_configuration_in_myhdl(name):
     assert_exact(NAMED[name], [shaped_run(NAMED[name], 3, 16)], "myhdl")
 
 
+# Shapes that no named configuration has: blocks shorter than a tile, one of everything, words wider and narrower than
+# chunks, and a write queue that a block fills.
+ODD = [
+    EngineConfig("short_blocks", "int8", 4, 16, 4, 16, 4, 64, 4096),
+    EngineConfig("smallest", "int8", 1, 1, 2, 1, 1, 16, 256),
+    EngineConfig("wide_word", "int8", 1, 8, 16, 4, 8, 64, 8192),
+    EngineConfig("narrow_word", "int8", 16, 2, 2, 32, 2, 64, 65536),
+    EngineConfig("deep", "q8.8", 16, 1, 16, 16, 4, 32, 4096),
+]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(config, id=config.name, marks=[] if config in ODD[:2] else pytest.mark.slow) for config in ODD],
+)
+def test_odd_configurations(config):
+    runs = [shaped_run(config, seed, min(12, config.max_keys)) for seed in range(20, 24)]
+    assert_exact(config, runs, "icarus")
+
+
 def extremes(config, n_q, n_kv, dim):
     """All combinations of full-scale operands, one outlier among zeros, equal rows, all zero."""
     top, bottom = (1 << (config.element_bits - 1)) - 1, -(1 << (config.element_bits - 1))
@@ -134,10 +154,12 @@ def test_extremes_of_wider_arrays(name):
 
 
 @pytest.mark.parametrize("value", [-128, 127])
-def test_largest_key_count(value):
-    """Every key counts fully, so that l and O reach their largest values."""
+@pytest.mark.parametrize("simulator", ["icarus", pytest.param("myhdl", marks=pytest.mark.slow)])
+def test_largest_key_count(value, simulator):
+    """Every key counts fully (p = 1), so that l and O reach their largest values."""
     q, k, v = np.full((2, 4), 127), np.full((TINY.max_keys, 4), 127), np.full((TINY.max_keys, 4), value)
-    (result,) = assert_exact(TINY, [raw_run(q, k, v, (32768, 24))], "icarus")
+    (result,) = assert_exact(TINY, [raw_run(q, k, v, (0, 0))], simulator)
+    assert (result.total == TINY.max_keys << 16).all()
     assert (result.output == 256 * value).all()
 
 

@@ -1,0 +1,18 @@
+"""The estimate's command line; what it measures needs tools that are an extra."""
+
+import pytest
+
+from fpga import estimate
+
+
+def test_an_unknown_configuration_is_named(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["estimate", "huge"])
+    assert estimate.main() == 2
+    assert "unknown configuration 'huge'" in capsys.readouterr().err
+
+
+def test_cells_are_counted(tmp_path):
+    pytest.importorskip("pyosys")
+    text = "module engine(input clk, input d, output reg q); always @(posedge clk) q <= d; endmodule"
+    (tmp_path / "engine.v").write_text(text)
+    assert estimate.synthesise(tmp_path)["TRELLIS_FF"] == 1
