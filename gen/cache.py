@@ -15,8 +15,8 @@ def cache_folder() -> Path:
     return Path(base) / "flashtile"
 
 
-def cached(key: str, build: Callable[[Path], None]) -> Path:
-    """The folder of `key` in the user's cache, made by `build(folder)` if it is not there.
+def cached(key: str, build: Callable[[Path], None], product: str) -> Path:
+    """The file `product` in the folder of `key` in the user's cache, made by `build(folder)` if it is not there.
 
     The folder appears whole or not at all: it is built under a temporary name beside its place, and renamed. Of two
     processes that build at once, the first to finish wins.
@@ -25,8 +25,9 @@ def cached(key: str, build: Callable[[Path], None]) -> Path:
         OSError: the cache folder cannot be written.
     """
     place = cache_folder() / key
-    if place.is_dir():
-        return place
+    if (place / product).is_file():
+        return place / product
+    shutil.rmtree(place, ignore_errors=True)  # a damaged entry
     place.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
@@ -34,8 +35,8 @@ def cached(key: str, build: Callable[[Path], None]) -> Path:
         try:
             partial.rename(place)
         except OSError:
-            if not place.is_dir():
+            if not (place / product).is_file():
                 raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return place
+    return place / product

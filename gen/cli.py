@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gen import report
 from gen.inputs import InputError, load_inputs, quantise_head
-from gen.simulate import SIMULATORS, Run, SimulatorError, default_simulator, simulate
+from gen.simulate import SIMULATORS, EngineFault, Run, SimulatorError, default_simulator, simulate
 from golden.config import NAMED, ConfigError, load_config
 from golden.heads import DEFAULT_HEAD, head_names
 from golden.job import MAX_LATENCY, JobError
@@ -25,6 +25,7 @@ from golden.predict import predict
 from golden.presets import preset_names
 from golden.quantise import dequantise_output
 
+NOT_EXACT = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 PROGRESS_AFTER = 2.0  # seconds; what is done sooner shows no progress bar
@@ -42,6 +43,9 @@ def main(argv: list[str] | None = None) -> int:
     except (ConfigError, JobError, InputError, OutputError, SimulatorError) as error:
         _complain(str(error))
         return BAD_INPUT
+    except EngineFault as error:
+        _complain(str(error))
+        return NOT_EXACT
     except MemoryError:
         _complain("the machine's memory is too small for this run; give a shorter sequence or fewer heads")
         return BAD_INPUT
@@ -127,6 +131,8 @@ def _add_run(commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if sys.stdout is None:
+        raise OutputError("standard output is closed; open it, for instance with >/dev/null")
     config = load_config(arguments.config)
     inputs = load_inputs(config, arguments.input, arguments.preset, arguments.head, arguments.random, arguments.seed)
     if arguments.output is not None:
@@ -149,7 +155,7 @@ def _run(arguments: argparse.Namespace) -> int:
         _print(json.dumps(summary, allow_nan=False))
     else:
         _print(report.text(summary, config, sys.stdout.isatty()))
-    return 0 if summary["bit_exact"] else 1
+    return 0 if summary["bit_exact"] else NOT_EXACT
 
 
 def _check_output(path: str, source: str | None) -> None:

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from myhdl import Cosimulation
+from myhdl import Cosimulation, CosimulationError
 
-from gen.cache import cached
+from gen.cache import cache_folder, cached
 from gen.verilog import TOP, convert, fingerprint, flat_ports
 from golden.config import EngineConfig
 
@@ -54,7 +54,7 @@ def vpi_module() -> Path:
     def build(folder: Path) -> None:
         _command("building MyHDL's VPI module", "iverilog-vpi", "--name=myhdl", *sources, folder=folder)
 
-    return cached(f"vpi-{digest}", build)
+    return cached(f"vpi-{digest}", build, "myhdl.vpi").parent
 
 
 def _compiled(config: EngineConfig, notice: Callable[[str], None]) -> Path:
@@ -67,7 +67,7 @@ def _compiled(config: EngineConfig, notice: Callable[[str], None]) -> Path:
             "compiling the Verilog", "iverilog", "-g2005", "-o", "system.vvp", f"{TOP}.v", f"tb_{TOP}.v", folder=folder
         )
 
-    return cached(f"icarus-{config.name}-{fingerprint(config)}", build) / "system.vvp"
+    return cached(f"icarus-{config.name}-{fingerprint(config)}", build, "system.vvp")
 
 
 def cosimulation(config: EngineConfig, clk, reset, ports, notice: Callable[[str], None]) -> Cosimulation:
@@ -85,7 +85,13 @@ def cosimulation(config: EngineConfig, clk, reset, ports, notice: Callable[[str]
     try:
         program, module = _compiled(config, notice), vpi_module()
     except OSError as error:
-        raise SimulatorError(f"the build cache cannot be written: {error}") from None
-    # A list, not a string: MyHDL splits strings at blanks.
-    command = ["vvp", "-M", str(module), "-m", "myhdl", str(program)]
-    return Cosimulation(command, clk=clk, reset=reset, **flat_ports(ports))
+        raise SimulatorError(
+            f"the build cache {str(cache_folder())!r} cannot be written ({error.strerror}); "
+            "set XDG_CACHE_HOME to a writable folder or use --simulator myhdl"
+        ) from None
+    # A list, since MyHDL splits strings at blanks; a shell, since vvp's own words do not belong on standard output.
+    command = ["sh", "-c", 'exec "$@" >/dev/null', "sh", "vvp", "-n", "-M", str(module), "-m", "myhdl", str(program)]
+    try:
+        return Cosimulation(command, clk=clk, reset=reset, **flat_ports(ports))
+    except CosimulationError:
+        raise SimulatorError(f"vvp cannot run {str(program)!r}; delete its folder and try again") from None

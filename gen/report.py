@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -162,11 +163,11 @@ def build(config: EngineConfig, simulator: str, inputs: Inputs, runs: Sequence[H
 def text(report: dict, config: EngineConfig, terminal: bool) -> str:
     """A report made by :func:`build` as text for people: coloured for a terminal, else plain and 80 columns wide."""
     console = Console(
-        force_terminal=terminal, width=None if terminal else 80, highlight=False, markup=False, emoji=False
-    )
-    with console.capture() as capture:
-        console.print(Group(_heading(report, config), Text(), _errors(report), Text(), _costs(report), *_notes(report)))
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+        file=io.StringIO(), force_terminal=terminal, width=None if terminal else 80,
+        highlight=False, markup=False, emoji=False,
+    )  # fmt: skip
+    console.print(Group(_heading(report, config), Text(), _errors(report), Text(), _costs(report), *_notes(report)))
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
 def _grid(*rows: tuple, numbers: int = 0) -> Table:

@@ -15,9 +15,13 @@ from golden.config import EngineConfig
 from golden.cycles import cycles
 from golden.job import Job, layout
 
-__all__ = ["SIMULATORS", "EngineResult", "Run", "SimulatorError", "default_simulator", "play", "simulate"]
+__all__ = ["SIMULATORS", "EngineFault", "EngineResult", "Run", "SimulatorError", "default_simulator", "play", "simulate"]
 
 SIMULATORS = ("myhdl", "icarus")
+
+
+class EngineFault(RuntimeError):
+    """The simulated engine hung, wrote where it must not, or a signal left its range; one sentence."""
 
 
 def default_simulator() -> str:
@@ -41,7 +45,7 @@ def simulate(
         notice: called with a sentence before something that takes long.
 
     Raises:
-        SimulatorError: the simulator cannot be used, or the engine did not finish.
+        SimulatorError: the simulator cannot be used. EngineFault: the engine did not do its job.
         JobError: a head does not fit into memory.
     """
     busy = [cycles(config, run.job).busy for run in runs]
@@ -72,7 +76,7 @@ def play(
         progress: called now and then with the cycles so far. simulator, notice: as for simulate.
 
     Raises:
-        SimulatorError: the simulator cannot be used, or the bench found a fault.
+        SimulatorError: the simulator cannot be used. EngineFault: the bench or MyHDL found a fault.
     """
     bench = Bench(config, progress)
     if simulator == "icarus":
@@ -85,7 +89,9 @@ def play(
     try:
         simulation.run(quiet=1)
     except BenchError as error:
-        raise SimulatorError(f"simulation stopped: {error}") from None
+        raise EngineFault(f"the engine is at fault: {error}") from None
+    except ValueError as error:  # MyHDL's bounds check on a signal
+        raise EngineFault(f"the engine is at fault: a signal left its range ({error})") from None
     finally:
         if not simulation._finished:
             simulation.quit()

@@ -60,6 +60,8 @@ class EngineConfig:
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name.isidentifier() or not self.name.isascii():
             raise ConfigError(f"name must be a Verilog identifier such as 'tiny', not {self.name!r}")
+        if len(self.name) > 64:
+            raise ConfigError(f"name must have at most 64 letters, not {len(self.name)}")
         if not isinstance(self.element, str) or self.element not in ELEMENT_BITS:
             raise ConfigError(f"element must be one of {', '.join(ELEMENT_BITS)}, not {self.element!r}")
         for parameter, low, high in (
@@ -166,7 +168,7 @@ class EngineConfig:
             ConfigError: unreadable file, no JSON object, or an unknown, missing or bad parameter.
         """
         try:
-            record = json.loads(Path(path).read_text(encoding="utf-8"))
+            record = json.loads(Path(path).read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
             raise ConfigError(f"cannot read configuration file {str(path)!r}: {reason}") from None
@@ -182,7 +184,10 @@ class EngineConfig:
         for key in known:
             if key not in record:
                 raise ConfigError(f"parameter {key!r} is missing in {str(path)!r}")
-        return cls(**record)
+        try:
+            return cls(**record)
+        except ConfigError as error:
+            raise ConfigError(f"{error} (in {str(path)!r})") from None
 
     def to_json(self) -> str:
         """The record as JSON text, readable by :meth:`from_file`."""
@@ -208,6 +213,8 @@ def load_config(name_or_file: str) -> EngineConfig:
     Raises:
         ConfigError: neither a known name nor a usable file.
     """
+    if not name_or_file:
+        raise ConfigError(f"the configuration name is empty; choose one of {', '.join(NAMED)} or give a .json file")
     if name_or_file in NAMED:
         return NAMED[name_or_file]
     try:

@@ -18,9 +18,9 @@ def write(folder):
 
 
 def test_an_entry_is_built_once():
-    first = cached("key", write)
-    assert (first / "file").read_text() == "built"
-    assert cached("key", lambda folder: pytest.fail("built again")) == first == cache_folder() / "key"
+    first = cached("key", write, "file")
+    assert first.read_text() == "built"
+    assert cached("key", lambda folder: pytest.fail("built again"), "file") == first == cache_folder() / "key" / "file"
 
 
 def test_a_build_that_fails_leaves_nothing(folder):
@@ -29,9 +29,9 @@ def test_a_build_that_fails_leaves_nothing(folder):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cached("key", fail)
+        cached("key", fail, "file")
     assert list(folder.iterdir()) == []
-    assert (cached("key", write) / "file").read_text() == "built"
+    assert cached("key", write, "file").read_text() == "built"
 
 
 def test_two_builds_at_once_agree(folder):
@@ -42,10 +42,15 @@ def test_two_builds_at_once_agree(folder):
         both.wait(10)  # neither has finished when the other starts
         write(folder)
 
-    threads = [threading.Thread(target=lambda: places.append(cached("key", build))) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: places.append(cached("key", build, "file"))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert places == [folder / "key"] * 2
+    assert places == [folder / "key" / "file"] * 2
     assert [entry.name for entry in folder.iterdir()] == ["key"]
+
+
+def test_a_damaged_entry_is_built_again():
+    cached("key", write, "file").unlink()
+    assert cached("key", write, "file").read_text() == "built"

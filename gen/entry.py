@@ -1,0 +1,14 @@
+"""Entry point of the command `flashtile`: Ctrl-C is answered while the rest is still being imported, too."""
+
+import sys
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        from gen.cli import main as command
+
+        return command()
+    except KeyboardInterrupt:
+        print("flashtile: error: interrupted", file=sys.stderr)
+        return 130
