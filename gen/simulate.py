@@ -15,7 +15,16 @@ from golden.config import EngineConfig
 from golden.cycles import cycles
 from golden.job import Job, layout
 
-__all__ = ["SIMULATORS", "EngineFault", "EngineResult", "Run", "SimulatorError", "default_simulator", "play", "simulate"]
+__all__ = [
+    "SIMULATORS",
+    "EngineFault",
+    "EngineResult",
+    "Run",
+    "SimulatorError",
+    "default_simulator",
+    "play",
+    "simulate",
+]
 
 SIMULATORS = ("myhdl", "icarus")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gen import cli
-from gen.simulate import SimulatorError
+from gen.simulate import EngineFault, SimulatorError
 from golden.config import NAMED
 
 TINY = ["run", "--config", "tiny"]
@@ -248,3 +248,18 @@ def test_help_lists_presets_and_heads(capsys):
     out = capsys.readouterr().out
     assert stop.value.code == 0
     assert "toy-sentence" in out and "long146_layer4_head5" in out and "lanes16" in out
+
+
+def test_a_fault_of_the_engine_is_no_bad_input(run, monkeypatch):
+    def faulty(*_):
+        raise EngineFault("the engine is at fault: it was still busy after 9 cycles")
+
+    monkeypatch.setattr(cli, "simulate", faulty)
+    code, out, err = run(*TINY, "--preset", "self")
+    assert (code, out) == (1, "")
+    assert err == "flashtile: error: the engine is at fault: it was still busy after 9 cycles\n"
+
+
+def test_standard_output_closed(run, monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    assert cli.main([*TINY, "--preset", "self"]) == 2
