@@ -1,6 +1,4 @@
-"""The estimate's command line; what it measures needs tools that are an extra."""
-
-import pytest
+"""The area estimate: its command line, and that it counts cells."""
 
 from fpga import estimate
 
@@ -12,7 +10,6 @@ def test_an_unknown_configuration_is_named(monkeypatch, capsys):
 
 
 def test_cells_are_counted(tmp_path):
-    pytest.importorskip("pyosys")
     text = "module engine(input clk, input d, output reg q); always @(posedge clk) q <= d; endmodule"
     (tmp_path / "engine.v").write_text(text)
     assert estimate.synthesise(tmp_path)["TRELLIS_FF"] == 1
