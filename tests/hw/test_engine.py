@@ -109,6 +109,14 @@ def test_odd_configurations(config):
     assert_exact(config, runs, "icarus")
 
 
+def test_rows_come_back_as_early_as_they_may():
+    """Tiles of two keys arrive faster than a row's state can be updated: latency.ROW_LOOP alone spaces the passes."""
+    config = EngineConfig("two_keys", "int8", 4, 2, 8, 4, 8, 64, 4096)
+    rng = np.random.default_rng(5)
+    runs = [random_run(config, 4, 12, 4, 4, rng, q_rows=rows, latency=2) for rows in (4, 2, 1)]
+    assert_exact(config, runs, "myhdl")
+
+
 def extremes(config, n_q, n_kv, dim):
     """All combinations of full-scale operands, one outlier among zeros, equal rows, all zero."""
     top, bottom = (1 << (config.element_bits - 1)) - 1, -(1 << (config.element_bits - 1))
