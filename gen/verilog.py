@@ -1,20 +1,17 @@
-"""MyHDL to Verilog: one flat module, the same bytes for the same configuration."""
+"""The engine as Verilog: a module for each distinct block, or one flat module; the same bytes each time."""
 
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
-from myhdl import ToVerilogWarning
-from myhdl import _block as myhdl_block
-from myhdl import _simulator as myhdl_state
-
 import golden
 import hw
+from gen import explicit_widths, hierarchy, module_text
+from gen.hierarchy import flat_signals, modules
 from golden.config import EngineConfig
 from hw.engine import engine
 from hw.engine_system import SystemPorts, engine_system
@@ -32,46 +29,46 @@ def shallow(build: Callable):
 
 def system(config: EngineConfig, clk, reset, ports: SystemPorts):
     """The design under test: engine and memory on the given ports."""
-    return engine_system(
-        clk, reset, ports.start, ports.busy, ports.descriptor, ports.counters, ports.debug, ports.latency,
-        ports.host_write, ports.host_address, ports.host_data, ports.host_q, ports.read_bytes, ports.write_bytes,
-        config,
-    )  # fmt: skip
+    return engine_system(**_system_arguments(config, clk, reset, ports))
+
+
+def _system_arguments(config, clk, reset, ports) -> dict[str, object]:
+    return {"clk": clk, "reset": reset} | {name: getattr(ports, name) for name in ports.names()} | {"config": config}
 
 
 def flat_ports(ports: SystemPorts) -> dict[str, object]:
     """Signals by the names that conversion gives them: those of a bundle behind its name."""
-    flat = {}
-    for name in ports.names():
-        port = getattr(ports, name)
-        if hasattr(port, "names"):
-            flat |= {f"{name}_{inner}": getattr(port, inner) for inner in port.names()}
-        else:
-            flat[name] = port
-    return flat
+    return flat_signals({name: getattr(ports, name) for name in ports.names()})
 
 
-def convert(config: EngineConfig, folder: Path) -> None:
-    """Write engine_system.v and MyHDL's co-simulation harness tb_engine_system.v into `folder`."""
-    _write(lambda: system(config, bit(), bit(), SystemPorts(config)), TOP, folder)
+def engine_sources(config: EngineConfig, flat: bool = False) -> dict[str, str]:
+    """Verilog of the engine without memory, by file name, leaves first; the last is engine.v.
+
+    Args:
+        flat: one module, engine.v, instead of one for each distinct block.
+
+    Raises:
+        GenerationError: another version of MyHDL is installed than the one this was written for.
+    """
+    ports = {"clk": bit(), "reset": bit(), "start": bit(), "busy": bit(), "descriptor": Descriptor(config)}
+    ports |= {"read": ReadPort(config), "write": WritePort(config), "counters": Counters(), "debug": Debug(config)}
+    return _sources(engine, ports | {"config": config}, "engine", flat)
 
 
-def convert_engine(config: EngineConfig, folder: Path) -> None:
-    """Write engine.v, the engine without memory, into `folder`."""
-    ports = Descriptor(config), ReadPort(config), WritePort(config), Counters(), Debug(config)
-    _write(lambda: engine(bit(), bit(), bit(), bit(), *ports, config), "engine", folder)
+def system_sources(config: EngineConfig, flat: bool = False) -> dict[str, str]:
+    """As engine_sources, for engine_system: engine, memory and a host port."""
+    return _sources(engine_system, _system_arguments(config, bit(), bit(), SystemPorts(config)), TOP, flat)
 
 
-def _write(build: Callable, name: str, folder: Path) -> None:
-    # MyHDL numbers instances across conversions; start again, so that the text depends on the configuration alone.
-    myhdl_block._name_set.clear()
-    for decorator in myhdl_state._blocks:
-        decorator.calls = 0
-    design = shallow(build)
-    with warnings.catch_warnings():
-        # The receiver always finds a load in its queue, and the last key position starts no further one.
-        warnings.filterwarnings("ignore", message="Signal is driven but not read", category=ToVerilogWarning)
-        design.convert(hdl="Verilog", path=str(folder), name=name, no_myhdl_header=True)
+def _sources(function, arguments, name, flat):
+    return {f"{module.name}.v": module_text.module_text(module) for module in modules(function, arguments, name, flat)}
+
+
+def write_sources(sources: dict[str, str], folder: Path) -> list[Path]:
+    """Write files by name into a folder; returns their paths in the same order."""
+    for name, text in sources.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in sources]
 
 
 def fingerprint(config: EngineConfig) -> str:
@@ -81,7 +78,7 @@ def fingerprint(config: EngineConfig) -> str:
     for package in (golden, hw):
         for source in sorted(Path(package.__file__).parent.glob("*.py")):
             digest.update(source.read_bytes())
+    for module in (hierarchy, explicit_widths, module_text):
+        digest.update(Path(module.__file__).read_bytes())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:24]
-
-

@@ -1,0 +1,358 @@
+"""One Verilog module per distinct block: a design elaborated block by block instead of flattened.
+
+MyHDL's conversion flattens. Here each block is elaborated on its own, on fresh signals, and the blocks that it
+instantiates are replaced by user-defined Verilog (MyHDL's `verilog_code`) that instantiates their modules. Two
+instances share a module if function, parameters and port shapes are the same.
+
+Blocks of `hw.signals`, which only rename and pack wires, and blocks that take lists of signals, which Verilog ports
+cannot be, stay part of the block that uses them.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from myhdl import Signal, SignalType, ToVerilogWarning, toVerilog
+from myhdl import _block as myhdl_block
+from myhdl import _simulator as myhdl_state
+from myhdl._extractHierarchy import _UserVerilogCode
+
+MYHDL = "0.11.52"  # what this file knows the inside of
+WIRING = "hw.signals", "hw.delay"
+
+
+class GenerationError(RuntimeError):
+    """Verilog that cannot be generated; one sentence."""
+
+
+@dataclass
+class Module:
+    """A distinct block.
+
+    function: the block function; arguments: by name, with fresh signals for those of its instances; key: what makes it
+    distinct; design: the elaborated block; children: instances in it, in order; name: of the Verilog module; source:
+    what MyHDL wrote; directions: "input" or "output" for each port that the block uses.
+    """
+
+    function: Callable
+    arguments: dict[str, object]
+    key: tuple
+    design: object = None
+    children: list[Instance] = field(default_factory=list)
+    name: str = ""
+    source: str = ""
+    directions: dict[str, str] = field(default_factory=dict)
+
+
+def modules(function: Callable, arguments: dict[str, object], name: str, flat: bool = False) -> list[Module]:
+    """The modules of a design, leaves first, converted; the last one is the design itself under the given name.
+
+    Args:
+        function: a @block function. arguments: all of its arguments by name. flat: one module for all of it.
+
+    Raises:
+        GenerationError: another version of MyHDL is installed.
+    """
+    check_myhdl()
+    # MyHDL inspects the whole call stack for every block: a thread of its own has a short one.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_modules, function, arguments, name, flat).result()
+
+
+def check_myhdl() -> None:
+    """Raise GenerationError unless the MyHDL that this package was written for is installed."""
+    found = metadata.version("myhdl")
+    if found != MYHDL:
+        raise GenerationError(
+            f"Verilog is generated with MyHDL {MYHDL}, but {found} is installed; pip install myhdl=={MYHDL}"
+        )
+
+
+def reset_names() -> None:
+    """Forget the instances of earlier designs: MyHDL numbers them across conversions."""
+    myhdl_block._name_set.clear()
+    myhdl_block._inst_name_set.clear()
+    for decorator in myhdl_state._blocks:
+        decorator.calls = 0
+
+
+def _modules(function, arguments, name, flat):
+    found: dict[tuple, Module] = {}
+    ordered: list[Module] = []
+
+    def visit(module: Module) -> None:
+        _elaborate(module, found, flat)
+        for child in module.children:
+            if child.module.design is None:
+                visit(child.module)
+        ordered.append(module)
+
+    top = Module(function, _fresh_arguments(arguments), _key(function, arguments))
+    visit(top)
+    top.name = name
+    _name_modules(ordered[:-1], name)
+    for module in ordered:
+        _convert(module)
+    return ordered
+
+
+# ---- elaboration
+
+
+class _Real(myhdl_block._Block):
+    """A block whose inner blocks become instances of modules. Made in place of MyHDL's own class."""
+
+    found: dict[tuple, Module] | None = None  # set while a module is elaborated
+    flat = outermost = False
+
+    def __new__(cls, function, decorator, *rest, **arguments):
+        """Without an __init__ of its own: MyHDL counts the frames between a block and its constructor."""
+        if _Real.flat or _Real.outermost:
+            _Real.outermost = False
+            return object.__new__(_Real)
+        values = _bound(function, rest[4:], arguments).values()
+        own = "Ports:" in (function.__doc__ or "") and function.__module__ not in WIRING
+        if own and not any(_is_list_of_signals(value) for value in values):
+            return object.__new__(Instance)
+        return object.__new__(_Real)
+
+
+class Instance(_Real):
+    """An instance of a module. ports: the parent's signals by the names of the module's ports."""
+
+    def __init__(self, function, decorator, name, srcfile, srcline, skipname, *positional, **named):
+        arguments = _bound(function, positional, named)
+        key = _key(function, arguments)
+        if key not in _Real.found:
+            _Real.found[key] = Module(decorator, _fresh_arguments(arguments), key)
+        self.module = _Real.found[key]
+        self.ports = flat_signals(arguments)
+        self.func, self.args, self.kwargs = function, positional, named
+        self.callinfo = myhdl_block._getCallInfo()
+        self.modctxt, self.callername = self.callinfo.modctxt, self.callinfo.name
+        self.name = self.__name__ = name
+        self.subs, self.sigdict, self.memdict, self.symdict = [], {}, {}, {}
+        self.verilog_code = self.vhdl_code = None
+
+
+def _elaborate(module: Module, found: dict[tuple, Module], flat: bool) -> None:
+    reset_names()
+    original = myhdl_block._Block
+    _Real.found, _Real.flat, _Real.outermost = found, flat, True
+    myhdl_block._Block = _Real
+    try:
+        module.design = module.function(**module.arguments)
+    finally:
+        myhdl_block._Block, _Real.found = original, None
+    for block in _real_blocks(module.design):
+        block.sigdict = _named_signals(block)
+        module.children += [sub for sub in block.subs if isinstance(sub, Instance)]
+
+
+def _real_blocks(block):
+    yield block
+    for sub in block.subs:
+        if isinstance(sub, _Real) and not isinstance(sub, Instance):
+            yield from _real_blocks(sub)
+
+
+def _named_signals(block) -> dict[str, object]:
+    """Signals of a block by the names that they have in its source; x_0, x_1 ... for those of lists and loops.
+
+    MyHDL itself looks at the first inner block only, and names what is defined later after ports of inner blocks.
+    """
+    found: dict[str, dict[int, object]] = {}
+    for sub in block.subs:
+        for name, value in sub.callinfo.symdict.items():
+            if isinstance(value, SignalType):
+                found.setdefault(name, {})[id(value)] = value
+            elif _is_list_of_signals(value):
+                for index, signal in enumerate(value):
+                    found.setdefault(f"{name}_{index}", {})[id(signal)] = signal
+            elif _is_bundle(value):
+                for inner, signal in vars(value).items():
+                    if isinstance(signal, SignalType):
+                        found.setdefault(f"{name}_{inner}", {})[id(signal)] = signal
+    named = flat_signals(_bound(block.func, block.args, block.kwargs))
+    seen = {id(signal) for signal in named.values()}
+    for name, signals in found.items():
+        new = [signal for key, signal in signals.items() if key not in seen]
+        seen.update(map(id, new))
+        for index, signal in enumerate(new):
+            full = name if len(signals) == 1 else f"{name}_{index}"
+            while full in named:
+                full += "_"
+            named[full] = signal
+    return named
+
+
+# ---- ports, keys and names
+
+
+def _bound(function, positional, named) -> dict[str, object]:
+    bound = inspect.signature(function).bind(*positional, **named)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _is_list_of_signals(value) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(item, SignalType) for item in value)
+
+
+def _is_bundle(value) -> bool:
+    return not isinstance(value, SignalType) and any(
+        isinstance(item, SignalType) for item in getattr(value, "__dict__", {}).values()
+    )
+
+
+def flat_signals(arguments: dict[str, object]) -> dict[str, object]:
+    """Signals by the names that conversion gives them: those of a bundle behind its name."""
+    flat = {}
+    for name, value in arguments.items():
+        if isinstance(value, SignalType):
+            flat[name] = value
+        elif _is_bundle(value):
+            flat |= {
+                f"{name}_{inner}": signal for inner, signal in vars(value).items() if isinstance(signal, SignalType)
+            }
+    return flat
+
+
+def _fresh(signal):
+    value = signal._init
+    return Signal(bool(0)) if isinstance(value, bool) else Signal(copy.deepcopy(value))
+
+
+def _fresh_arguments(arguments):
+    fresh = {}
+    for name, value in arguments.items():
+        if isinstance(value, SignalType):
+            value = _fresh(value)
+        elif _is_bundle(value):
+            bundle = copy.copy(value)
+            for inner, signal in vars(value).items():
+                if isinstance(signal, SignalType):
+                    setattr(bundle, inner, _fresh(signal))
+            value = bundle
+        fresh[name] = value
+    return fresh
+
+
+def _shape(value):
+    """What tells one argument from another; a string of it is part of a module's name."""
+    if isinstance(value, SignalType):
+        kind = "" if isinstance(value._init, bool) else type(value._init).__name__
+        return f"{kind}{'s' if value.min is not None and value.min < 0 else 'u'}{len(value)}"
+    if _is_bundle(value):
+        return type(value).__name__, tuple((name, _shape(signal)) for name, signal in vars(value).items())
+    return value
+
+
+def _key(function, arguments) -> tuple:
+    return function.__module__, function.__name__, tuple((name, _shape(value)) for name, value in arguments.items())
+
+
+def _name_modules(all_modules: list[Module], top: str) -> None:
+    """Name modules after their functions, and those of one function by the first arguments that tell them apart."""
+    groups: dict[str, list[Module]] = {}
+    for module in all_modules:
+        groups.setdefault(module.key[1], []).append(module)
+    assert top not in groups, f"a block is named {top} like the top module"
+    for name, group in groups.items():
+        for module, suffix in zip(group, _suffixes(group), strict=True):
+            module.name = name + suffix
+    assert len({module.name for module in all_modules}) == len(all_modules), "two modules of one name"
+
+
+def _suffixes(group: list[Module]) -> list[str]:
+    """The shortest labels that tell modules of one function apart: of the argument that splits them most, and so on."""
+    names = sorted(group[0].arguments, key=lambda name: _rank([module.arguments[name] for module in group]))
+    columns = [[_label(name, module.arguments[name]) for module in group] for name in names]
+    suffixes = [""] * len(group)
+    while len(set(suffixes)) < len(group):
+        longer = [[old + new for old, new in zip(suffixes, column, strict=True)] for column in columns]
+        best = max(longer, key=lambda labels: len(set(labels)))  # the first of the best
+        assert len(set(best)) > len(set(suffixes)), f"modules of {group[0].key[1]} cannot be told apart by name"
+        suffixes = best
+    return suffixes
+
+
+def _rank(values: list[object]) -> int:
+    """Names tell more than numbers, parameters more than port widths."""
+    if all(isinstance(value, str) for value in values):
+        return 0
+    return 2 if any(isinstance(value, SignalType) for value in values) else 1
+
+
+def _label(name: str, value) -> str:
+    if isinstance(value, SignalType):
+        signed = "s" if value.min is not None and value.min < 0 else ""
+        return f"_{name}" if isinstance(value._init, bool) else f"_{name}{len(value)}{signed}"
+    if value is None:
+        return f"_no_{name}"
+    if isinstance(value, str):
+        return f"_{value}"
+    return f"_{name}{value}" if isinstance(value, int) else ""
+
+
+# ---- conversion
+
+
+def _convert(module: Module) -> None:
+    blocks = list(_real_blocks(module.design))
+    taken = {name for block in blocks for name in block.sigdict}
+    counts: dict[str, int] = {}
+    for child in module.children:
+        counts[child.func.__name__] = counts.get(child.func.__name__, 0) + 1
+    numbers = dict.fromkeys(counts, 0)
+    for child in module.children:
+        function = child.func.__name__
+        name = function if counts[function] == 1 else f"{function}_{numbers[function]}"
+        numbers[function] += 1
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        _connect(child, name)
+    with TemporaryDirectory(prefix="flashtile-") as folder, warnings.catch_warnings():
+        warnings.simplefilter("error", ToVerilogWarning)
+        # Ports of bundles that a block does not need are left out of its module.
+        for message in ("Port is not used", "Output port is read internally", "Signal is driven but not read"):
+            warnings.filterwarnings("ignore", message=message, category=ToVerilogWarning)
+        toVerilog.name, toVerilog.directory = module.name, folder
+        toVerilog.no_testbench = toVerilog.no_myhdl_header = True
+        toVerilog(module.design)
+        module.source = (Path(folder) / f"{module.name}.v").read_text(encoding="utf-8")
+    module.directions = _directions(module)
+
+
+def _connect(instance: Instance, name: str) -> None:
+    """Give the instance its Verilog, and mark the parent's signals as driven and read by it."""
+    ports = instance.module.directions
+    for port, direction in ports.items():
+        signal = instance.ports[port]
+        signal._markUsed()
+        if direction == "output":
+            signal.driven = "wire"
+        else:
+            signal.read = True
+    instance.sigdict = {port: instance.ports[port] for port in ports}
+    connections = ",\n".join(f"    .{port}(${{{port}}})" for port in ports)
+    code = f"{instance.module.name} {name} (\n{connections}\n);"
+    instance.verilog_code = _UserVerilogCode(code, dict(instance.sigdict), name, instance.func, "", 0)
+
+
+def _directions(module: Module) -> dict[str, str]:
+    """Directions of the ports that the module needs, in the order of the block's arguments."""
+    declared = {name: direction for direction, name in re.findall(r"^(input|output) .*?(\w+);$", module.source, re.M)}
+    body = re.sub(r"^(input|output|//|    \w+,?$).*", "", module.source, flags=re.M)
+    used = set(re.findall(r"\w+", body))
+    return {name: declared[name] for name in flat_signals(module.arguments) if name in used}
