@@ -14,6 +14,7 @@ import copy
 import inspect
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -66,6 +67,24 @@ def modules(function: Callable, arguments: dict[str, object], name: str, flat: b
     # MyHDL inspects the whole call stack for every block: a thread of its own has a short one.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(_modules, function, arguments, name, flat).result()
+
+
+def closure(top: Module) -> list[Module]:
+    """A module and all that it instantiates, leaves first."""
+    ordered: dict[str, Module] = {}
+    for child in top.children:
+        ordered |= {module.name: module for module in closure(child.module)}
+    return [*(ordered | {top.name: top}).values()]
+
+
+def outline(module: Module, depth: int = 0, count: int = 1) -> list[tuple[int, str, int]]:
+    """The tree of modules as lines: depth, module, and how often its parent instantiates it."""
+    counts = Counter(child.module.name for child in module.children)
+    below = {child.module.name: child.module for child in module.children}
+    lines = [(depth, module.name, count)]
+    for name, child in below.items():
+        lines += outline(child, depth + 1, counts[name])
+    return lines
 
 
 def check_myhdl() -> None:
@@ -310,9 +329,7 @@ def _label(name: str, value) -> str:
 def _convert(module: Module) -> None:
     blocks = list(_real_blocks(module.design))
     taken = {name for block in blocks for name in block.sigdict}
-    counts: dict[str, int] = {}
-    for child in module.children:
-        counts[child.func.__name__] = counts.get(child.func.__name__, 0) + 1
+    counts = Counter(child.func.__name__ for child in module.children)
     numbers = dict.fromkeys(counts, 0)
     for child in module.children:
         function = child.func.__name__

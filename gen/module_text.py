@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 
 from gen.explicit_widths import explicit_widths
 from gen.hierarchy import Module
@@ -15,8 +16,8 @@ RANGE = re.compile(r"\[(0|[-+() \d]+):([-+() \d]+)\]")
 def module_text(module: Module) -> str:
     """The block's contract as a comment, ports with directions and widths, then MyHDL's text with explicit widths."""
     declared, body = _parts(explicit_widths(module.source))
-    ports = ",\n".join(f"{INDENT}{_port(declared[name], name)}" for name in module.directions)
-    lines = [f"{INDENT}{line}" if line else "" for line in body]
+    ports = _ports(module, declared)
+    lines = [f"{INDENT}{line}" if line else "" for line in _unused_outputs_named(body)]
     return f"{_comment(module)}\nmodule {module.name} (\n{ports}\n);\n\n" + "\n".join(lines) + "\n\nendmodule\n"
 
 
@@ -53,11 +54,34 @@ def _parts(source: str) -> tuple[dict[str, tuple[str, str, str]], list[str]]:
     return ports, body
 
 
+def _unused_outputs_named(body: list[str]) -> list[str]:
+    """Nets on an instance's output that nothing reads, such as those at the edges of an array, named unused_*."""
+    counts = Counter(re.findall(r"(?<![.\w])\w+", "\n".join(body)))
+    connected = {found[1] for line in body if (found := re.fullmatch(r"    \.\w+\((\w+)\),?", line))}
+    declared = {found[1] for line in body if (found := re.fullmatch(r"wire .*?(\w+);", line))}
+    unused = {name for name in connected & declared if counts[name] == 2}
+    if not unused:
+        return body
+    names = re.compile(rf"(?<![.\w])({'|'.join(sorted(unused))})\b")
+    return [names.sub(r"unused_\1", line) if names.search(line) else line for line in body]
+
+
 def _folded(found: re.Match) -> str:
     """[32-1:0] as [31:0]."""
     return f"[{eval(found[1])}:{eval(found[2])}]"  # digits and + - ( ) only
 
 
-def _port(declared: tuple[str, str, str], name: str) -> str:
-    direction, kind, shape = declared
-    return f"{direction:6} {kind:4} {shape}{name}"
+def _ports(module: Module, declared: dict[str, tuple[str, str, str]]) -> str:
+    """The port list; ports of bundles have their meaning beside them."""
+    meanings = {
+        f"{name}_{inner}": meaning
+        for name, value in module.arguments.items()
+        for inner, meaning in getattr(value, "meanings", {}).items()
+    }
+    lines = []
+    for name in module.directions:
+        direction, kind, shape = declared[name]
+        comma = "" if name == list(module.directions)[-1] else ","
+        line = f"{INDENT}{direction:6} {kind:4} {shape}{name}{comma}"
+        lines.append(f"{line:<56} // {meanings[name]}" if name in meanings else line)
+    return "\n".join(lines)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 import golden
 import hw
 from gen import explicit_widths, hierarchy, module_text
-from gen.hierarchy import flat_signals, modules
+from gen.hierarchy import Module, closure, flat_signals, modules, outline
 from golden.config import EngineConfig
 from hw.engine import engine
 from hw.engine_system import SystemPorts, engine_system
@@ -41,27 +42,49 @@ def flat_ports(ports: SystemPorts) -> dict[str, object]:
     return flat_signals({name: getattr(ports, name) for name in ports.names()})
 
 
-def engine_sources(config: EngineConfig, flat: bool = False) -> dict[str, str]:
-    """Verilog of the engine without memory, by file name, leaves first; the last is engine.v.
+@dataclass(frozen=True)
+class Core:
+    """Verilog of a configuration.
+
+    files: text by file name; engine, system: the files of each top, leaves first; outline: depth, module and number of
+    instances in its parent, from `engine` downwards; top: the module `engine`, whose arguments describe its ports.
+    """
+
+    files: dict[str, str]
+    engine: list[str]
+    system: list[str]
+    outline: list[tuple[int, str, int]]
+    top: Module
+
+
+def core(config: EngineConfig, flat: bool = False) -> Core:
+    """The two tops, `engine` and `engine_system` (engine, memory and a host port), each in a file of its name.
 
     Args:
-        flat: one module, engine.v, instead of one for each distinct block.
+        flat: each top is one module; else a module for each distinct block, shared by both.
 
     Raises:
         GenerationError: another version of MyHDL is installed than the one this was written for.
     """
-    ports = {"clk": bit(), "reset": bit(), "start": bit(), "busy": bit(), "descriptor": Descriptor(config)}
-    ports |= {"read": ReadPort(config), "write": WritePort(config), "counters": Counters(), "debug": Debug(config)}
-    return _sources(engine, ports | {"config": config}, "engine", flat)
+    arguments = _system_arguments(config, bit(), bit(), SystemPorts(config))
+    ordered = modules(engine_system, arguments, TOP, flat)
+    if flat:
+        read, write = ReadPort(config), WritePort(config)
+        inside = {name: arguments[name] for name in ("clk", "reset", "start", "busy", "descriptor", "counters", "debug")}
+        inner = modules(engine, inside | {"read": read, "write": write, "config": config}, "engine", flat)
+        ordered = inner + ordered
+    else:
+        inner = closure(next(module for module in ordered if module.name == "engine"))
+    files = {f"{module.name}.v": module_text.module_text(module) for module in ordered}
+    system = ordered[-1:] if flat else ordered
+    names = ([f"{module.name}.v" for module in part] for part in (inner, system))
+    return Core(files, *names, outline(inner[-1]), inner[-1])
 
 
-def system_sources(config: EngineConfig, flat: bool = False) -> dict[str, str]:
-    """As engine_sources, for engine_system: engine, memory and a host port."""
-    return _sources(engine_system, _system_arguments(config, bit(), bit(), SystemPorts(config)), TOP, flat)
-
-
-def _sources(function, arguments, name, flat):
-    return {f"{module.name}.v": module_text.module_text(module) for module in modules(function, arguments, name, flat)}
+def system_sources(config: EngineConfig, folder: Path) -> list[Path]:
+    """Write the files of `engine_system` into a folder, and return them, leaves first."""
+    made = core(config)
+    return write_sources({name: made.files[name] for name in made.system}, folder)
 
 
 def write_sources(sources: dict[str, str], folder: Path) -> list[Path]:

@@ -45,3 +45,15 @@ def unpack_output(words, config: EngineConfig, job: Job, layout: Layout) -> tupl
     raw = b"".join(int(word).to_bytes(config.word_bytes, "little") for word in words)
     rows = np.frombuffer(raw, dtype="<i2").reshape(job.n_q, layout.o_stride * config.word_bytes // 2).astype(np.int64)
     return rows[:, : job.value_dim], rows[:, job.value_dim :]
+
+
+def output_words(output, config: EngineConfig, layout: Layout, padding: int) -> list[int]:
+    """Words from o_address on that hold an output; the inverse of :func:`unpack_output`.
+
+    Args:
+        output: int64 [n_q, value_dim] of 16-bit values. padding: what 16-bit lanes beyond a row's end hold.
+    """
+    output = np.asarray(output)
+    rows = np.full((len(output), layout.o_stride * config.word_bytes // 2), padding, dtype="<u2")
+    rows[:, : output.shape[1]] = output.astype("<i2").view("<u2")
+    return [int.from_bytes(word.tobytes(), "little") for word in rows.view(np.uint8).reshape(-1, config.word_bytes)]

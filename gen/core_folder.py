@@ -1,0 +1,157 @@
+"""What `flashtile generate` writes: the Verilog of a configuration with all that goes with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from gen.core_readme import readme
+from gen.vectors import vectors
+from gen.verilog import Core, core
+from golden.config import EngineConfig
+
+LISTS = "filelist.f", "filelist_system.f"
+VECTORS = "vectors"
+
+
+class FolderError(ValueError):
+    """A folder that cannot be written; one sentence."""
+
+
+def check_folder(folder: Path) -> None:
+    """Raise FolderError unless `folder` is new, empty, or holds nothing but an earlier core. Leaves no trace."""
+    place = folder.resolve()
+    try:
+        if place.exists() and not place.is_dir():
+            raise FolderError(f"cannot write into {str(folder)!r}: it is not a directory; give another name")
+        if place.is_dir():
+            strange = next(_foreign(place), None)
+            if strange is not None:
+                raise FolderError(
+                    f"{str(folder)!r} holds {strange!r}, which flashtile did not write; give a new or empty folder"
+                )
+        above = next(parent for parent in place.parents if parent.exists())
+        if not above.is_dir():
+            raise FolderError(f"cannot make {str(folder)!r}: {str(above)!r} is not a directory; give another name")
+        tempfile.TemporaryFile(dir=place if place.is_dir() else above).close()
+    except OSError as error:
+        raise _failed(folder, error) from None
+
+
+def write_core(
+    config: EngineConfig,
+    folder: Path,
+    flat: bool = False,
+    vector_count: int = 0,
+    seed: int = 0,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> list[str]:
+    """Write a core into a folder, all of it or nothing, in place of an earlier one; returns the names of its files.
+
+    The same arguments give the same bytes, whatever was generated before.
+
+    Args:
+        flat: one module for each top. vector_count: test vectors to add, from `seed`.
+        progress: called with what is being done, how much of it is done, and of how much.
+
+    Raises:
+        FolderError: see check_folder. GenerationError: the installed MyHDL is another version.
+    """
+    check_folder(folder)
+    place = folder.resolve()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    except OSError as error:
+        raise _failed(folder, error) from None
+    try:
+        names = []
+        for name, text in _files(config, flat, vector_count, seed, progress):
+            (partial / name).parent.mkdir(exist_ok=True)
+            (partial / name).write_text(text, encoding="utf-8", newline="\n")
+            names.append(name)
+        partial.chmod(0o777 & ~_umask())
+        if place.exists():
+            shutil.rmtree(place)
+        partial.rename(place)
+    except OSError as error:
+        raise _failed(folder, error) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return names
+
+
+def _files(config, flat, vector_count, seed, progress) -> Iterator[tuple[str, str]]:
+    progress("modules", 0, 1)
+    made = core(config, flat)
+    progress("modules", 1, 1)
+    yield from made.files.items()
+    for name, files in zip(LISTS, (made.engine, made.system), strict=True):
+        yield name, "".join(f"{file}\n" for file in files)
+    yield "config.json", config.to_json()
+    yield f"{core_name(config)}.core", fusesoc_core(config, made)
+    yield "README.md", readme(config, made, flat, vector_count, seed)
+    for number, files in enumerate(vectors(config, vector_count, seed)):
+        progress("vectors", number, vector_count)
+        for name, text in files.items():
+            yield f"{VECTORS}/{name}", text
+
+
+def core_name(config: EngineConfig) -> str:
+    """Name of the core in FuseSoC."""
+    return f"flashtile_{config.name}"
+
+
+def fusesoc_core(config: EngineConfig, made: Core) -> str:
+    """FuseSoC's description (CAPI2): top `engine`, a target to lint it, and one with on-chip memory.
+
+    JSON, which is YAML too.
+    """
+    system_only = [name for name in made.system if name not in made.engine]
+    verilator = {"verilator": {"mode": "lint-only", "verilator_options": ["-Wall"]}}
+    description = {
+        "name": f"flashtile:cores:{core_name(config)}:{metadata.version('flashtile')}",
+        "description": f"FlashAttention tile engine, configuration {config.name}",
+        "filesets": {
+            "engine": {"files": made.engine, "file_type": "verilogSource"},
+            "system": {"files": system_only, "file_type": "verilogSource"},
+        },
+        "targets": {
+            "default": {"filesets": ["engine"], "toplevel": "engine"},
+            "system": {"filesets": ["engine", "system"], "toplevel": "engine_system"},
+            "lint": {
+                "filesets": ["engine"], "toplevel": "engine", "default_tool": "verilator", "tools": verilator
+            },
+        },
+    }  # fmt: skip
+    return "CAPI=2:\n" + json.dumps(description, indent=2) + "\n"
+
+
+def _foreign(place: Path) -> Iterator[str]:
+    """Files in a folder that an earlier core does not account for."""
+    ours = {"config.json", "README.md", *LISTS, VECTORS}
+    for name in LISTS:
+        if (place / name).is_file():
+            ours |= set((place / name).read_text(encoding="utf-8", errors="replace").split())
+    for path in sorted(place.iterdir()):
+        if path.name not in ours and not (path.name.startswith("flashtile_") and path.suffix == ".core"):
+            yield path.name
+    if (place / VECTORS).is_dir():
+        for path in sorted((place / VECTORS).iterdir()):
+            if not (path.suffix in (".json", ".hex") and path.name[:3].isdigit()):
+                yield f"{VECTORS}/{path.name}"
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _failed(folder: Path, error: OSError) -> FolderError:
+    return FolderError(f"cannot write into {str(folder)!r}: {error.strerror or error}; choose a writable place")
