@@ -16,6 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gen import report
+from gen.cli_generate import add_generate
+from gen.core_folder import FolderError
+from gen.hierarchy import GenerationError
 from gen.inputs import InputError, load_inputs, quantise_head
 from gen.simulate import SIMULATORS, EngineFault, Run, SimulatorError, default_simulator, simulate
 from golden.config import NAMED, ConfigError, load_config
@@ -40,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         arguments = _parser().parse_args(argv)
         return arguments.command(arguments)
-    except (ConfigError, JobError, InputError, OutputError, SimulatorError) as error:
+    except (ConfigError, JobError, InputError, OutputError, SimulatorError, FolderError, GenerationError) as error:
         _complain(str(error))
         return BAD_INPUT
     except EngineFault as error:
@@ -90,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="flashtile", description="FlashAttention tile engines for FPGAs.", allow_abbrev=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_run(commands)
+    add_generate(commands, _whole)
     return parser
 
 

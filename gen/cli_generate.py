@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 from gen.core_folder import write_core
+from gen.inputs import InputError
+from gen.terminal import check_standard_output, emit, progress
 from golden.config import NAMED, load_config
 
 MOST_VECTORS = 999
@@ -35,17 +37,14 @@ def add_generate(commands, whole) -> None:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from gen.cli import emit, steps
-
+    check_standard_output()
     config = load_config(arguments.config)
     for name, value, high in (("--vectors", arguments.vectors, MOST_VECTORS), ("--seed", arguments.seed, 2**63 - 1)):
         if not 0 <= value <= high:
-            from gen.inputs import InputError
-
             raise InputError(f"{name} must be between 0 and {high}, not {value}")
     folder = Path(arguments.output)
-    with steps() as progress:
-        names = write_core(config, folder, arguments.flat, arguments.vectors, arguments.seed, progress)
+    with progress("generating", "modules and vectors") as advance:
+        names = write_core(config, folder, arguments.flat, arguments.vectors, arguments.seed, advance)
     verilog = [name for name in names if name.endswith(".v")]
     summary = {
         "config": config.name,

@@ -49,7 +49,7 @@ def write_core(
     flat: bool = False,
     vector_count: int = 0,
     seed: int = 0,
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
     """Write a core into a folder, all of it or nothing, in place of an earlier one; returns the names of its files.
 
@@ -57,7 +57,7 @@ def write_core(
 
     Args:
         flat: one module for each top. vector_count: test vectors to add, from `seed`.
-        progress: called with what is being done, how much of it is done, and of how much.
+        progress: called with how many modules and vectors are done, and how many there will be.
 
     Raises:
         FolderError: see check_folder. GenerationError: the installed MyHDL is another version.
@@ -71,7 +71,7 @@ def write_core(
         raise _failed(folder, error) from None
     try:
         names = []
-        for name, text in _files(config, flat, vector_count, seed, progress):
+        for name, text in _files(config, flat, vector_count, seed, progress or (lambda done, total: None)):
             (partial / name).parent.mkdir(exist_ok=True)
             (partial / name).write_text(text, encoding="utf-8", newline="\n")
             names.append(name)
@@ -86,25 +86,18 @@ def write_core(
     return names
 
 
-def _files(config, flat, vector_count, seed, progress) -> Iterator[tuple[str, str]]:
-    progress("modules", 0, 1)
-    made = core(config, flat)
-    progress("modules", 1, 1)
+def _files(config, flat, vector_count, seed, report) -> Iterator[tuple[str, str]]:
+    made = core(config, flat, lambda done, total: report(done, total + vector_count))
     yield from made.files.items()
     for name, files in zip(LISTS, (made.engine, made.system), strict=True):
         yield name, "".join(f"{file}\n" for file in files)
     yield "config.json", config.to_json()
-    yield f"{core_name(config)}.core", fusesoc_core(config, made)
+    yield f"flashtile_{config.name}.core", fusesoc_core(config, made)
     yield "README.md", readme(config, made, flat, vector_count, seed)
     for number, files in enumerate(vectors(config, vector_count, seed)):
-        progress("vectors", number, vector_count)
+        report(len(made.files) + number, len(made.files) + vector_count)
         for name, text in files.items():
             yield f"{VECTORS}/{name}", text
-
-
-def core_name(config: EngineConfig) -> str:
-    """Name of the core in FuseSoC."""
-    return f"flashtile_{config.name}"
 
 
 def fusesoc_core(config: EngineConfig, made: Core) -> str:
@@ -113,9 +106,9 @@ def fusesoc_core(config: EngineConfig, made: Core) -> str:
     JSON, which is YAML too.
     """
     system_only = [name for name in made.system if name not in made.engine]
-    verilator = {"verilator": {"mode": "lint-only", "verilator_options": ["-Wall"]}}
+    lint = {"tool": "verilator", "verilator_options": ["-Wall"]}
     description = {
-        "name": f"flashtile:cores:{core_name(config)}:{metadata.version('flashtile')}",
+        "name": f"flashtile:engine:{config.name}:{metadata.version('flashtile')}",
         "description": f"FlashAttention tile engine, configuration {config.name}",
         "filesets": {
             "engine": {"files": made.engine, "file_type": "verilogSource"},
@@ -124,11 +117,9 @@ def fusesoc_core(config: EngineConfig, made: Core) -> str:
         "targets": {
             "default": {"filesets": ["engine"], "toplevel": "engine"},
             "system": {"filesets": ["engine", "system"], "toplevel": "engine_system"},
-            "lint": {
-                "filesets": ["engine"], "toplevel": "engine", "default_tool": "verilator", "tools": verilator
-            },
+            "lint": {"filesets": ["engine"], "toplevel": "engine", "flow": "lint", "flow_options": lint},
         },
-    }  # fmt: skip
+    }
     return "CAPI=2:\n" + json.dumps(description, indent=2) + "\n"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from gen.hierarchy import flat_signals
 from gen.verilog import Core
 from golden.config import EngineConfig
@@ -33,7 +35,7 @@ Verilog-2005, one clock, no vendor primitives, no parameters, no files read at r
 
     verilator --lint-only -Wall --top-module engine -f filelist.f
     iverilog -g2005 -s engine -o engine.vvp -f filelist.f
-    fusesoc --cores-root . run --target lint {f"flashtile_{config.name}"}
+    fusesoc --cores-root . run --target lint flashtile:engine:{config.name}
 
 ## Modules
 
@@ -46,7 +48,7 @@ Verilog-2005, one clock, no vendor primitives, no parameters, no files read at r
 {_ports(made)}
 
 Addresses count words of {config.word_bytes} bytes. A row of Q, K and V begins on a word, elements of {config.element_bits} bits one
-after the other; outputs are 16 bits, in units of V's step / 2**{16 - config.element_bits} where V's step is one LSB of V.
+after the other; outputs are 16 bits with 8 fraction bits, {"in units of V's LSB" if config.element == "int8" else "Q8.8 like V"}.
 
 One run: put the descriptor on its ports, raise `start` for a cycle while `busy` is low, wait until `busy` falls. The
 descriptor need not stay. `counters_*` then hold what the run took, until the next start.
@@ -54,8 +56,6 @@ descriptor need not stay. `counters_*` then hold what the run took, until the ne
 
 
 def _parameters(config: EngineConfig) -> str:
-    import json
-
     return "\n".join(f"| {name} | {value} |" for name, value in json.loads(config.to_json()).items())
 
 

@@ -222,7 +222,9 @@ def _fit(node: Node, width: int, signed: bool) -> Node:
         node = replace(node, operands=tuple(_fit(part, part.width, part.signed) for part in node.operands))
     elif node.op == "*":
         # Its operands may be narrower than the product: that is no lost bit, and no tool warns.
-        return replace(node, operands=tuple(_fit(part, part.width, part.signed) for part in node.operands))
+        own = ("leaf", "$signed", "$unsigned", "concat")
+        parts = (part if part.op in own else _fit(part, width, signed) for part in node.operands)
+        return replace(node, operands=tuple(parts), width=width)
     elif node.op in SHIFTS:
         value, amount = node.operands
         amount = _fit(amount, amount.width, amount.signed)

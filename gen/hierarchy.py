@@ -54,11 +54,18 @@ class Module:
     directions: dict[str, str] = field(default_factory=dict)
 
 
-def modules(function: Callable, arguments: dict[str, object], name: str, flat: bool = False) -> list[Module]:
+def modules(
+    function: Callable,
+    arguments: dict[str, object],
+    name: str,
+    flat: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Module]:
     """The modules of a design, leaves first, converted; the last one is the design itself under the given name.
 
     Args:
         function: a @block function. arguments: all of its arguments by name. flat: one module for all of it.
+        progress: called with the modules done, and how many there are.
 
     Raises:
         GenerationError: another version of MyHDL is installed.
@@ -66,7 +73,7 @@ def modules(function: Callable, arguments: dict[str, object], name: str, flat: b
     check_myhdl()
     # MyHDL inspects the whole call stack for every block: a thread of its own has a short one.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(_modules, function, arguments, name, flat).result()
+        return pool.submit(_modules, function, arguments, name, flat, progress).result()
 
 
 def closure(top: Module) -> list[Module]:
@@ -104,7 +111,7 @@ def reset_names() -> None:
         decorator.calls = 0
 
 
-def _modules(function, arguments, name, flat):
+def _modules(function, arguments, name, flat, progress):
     found: dict[tuple, Module] = {}
     ordered: list[Module] = []
 
@@ -119,7 +126,8 @@ def _modules(function, arguments, name, flat):
     visit(top)
     top.name = name
     _name_modules(ordered[:-1], name)
-    for module in ordered:
+    for done, module in enumerate(ordered):
+        progress(done, len(ordered))
         _convert(module)
     return ordered
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from myhdl import Cosimulation, CosimulationError
 
 from gen.cache import cache_folder, cached
-from gen.verilog import TOP, convert, fingerprint, flat_ports
+from gen.verilog import cosimulation_harness, fingerprint, flat_ports, system_sources, write_sources
 from golden.config import EngineConfig
 
 PROGRAMS = ("iverilog", "iverilog-vpi", "vvp", "g++")  # the last builds MyHDL's VPI module
@@ -62,10 +62,9 @@ def _compiled(config: EngineConfig, notice: Callable[[str], None]) -> Path:
 
     def build(folder: Path) -> None:
         notice(f"building the simulator of {config.name}, once for this version ...")
-        convert(config, folder)
-        _command(
-            "compiling the Verilog", "iverilog", "-g2005", "-o", "system.vvp", f"{TOP}.v", f"tb_{TOP}.v", folder=folder
-        )
+        sources = system_sources(config, folder)
+        sources += write_sources({"harness.v": cosimulation_harness(config)}, folder)
+        _command("compiling the Verilog", "iverilog", "-g2005", "-o", "system.vvp", *sources, folder=folder)
 
     return cached(f"icarus-{config.name}-{fingerprint(config)}", build, "system.vvp")
 

@@ -20,6 +20,7 @@ from hw.ports import Counters, Debug, Descriptor, ReadPort, WritePort
 from hw.signals import bit
 
 TOP = "engine_system"
+INPUTS = "clk", "reset", "start", "latency", "host_write", "host_address", "host_data"  # and the descriptor
 
 
 def shallow(build: Callable):
@@ -57,21 +58,24 @@ class Core:
     top: Module
 
 
-def core(config: EngineConfig, flat: bool = False) -> Core:
+def core(
+    config: EngineConfig, flat: bool = False, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Core:
     """The two tops, `engine` and `engine_system` (engine, memory and a host port), each in a file of its name.
 
     Args:
         flat: each top is one module; else a module for each distinct block, shared by both.
+        progress: called with the modules done, and how many there will be.
 
     Raises:
         GenerationError: another version of MyHDL is installed than the one this was written for.
     """
     arguments = _system_arguments(config, bit(), bit(), SystemPorts(config))
-    ordered = modules(engine_system, arguments, TOP, flat)
+    ordered = modules(engine_system, arguments, TOP, flat, progress)
     if flat:
         read, write = ReadPort(config), WritePort(config)
         inside = {name: arguments[name] for name in ("clk", "reset", "start", "busy", "descriptor", "counters", "debug")}
-        inner = modules(engine, inside | {"read": read, "write": write, "config": config}, "engine", flat)
+        inner = modules(engine, inside | {"read": read, "write": write, "config": config}, "engine", flat, progress)
         ordered = inner + ordered
     else:
         inner = closure(next(module for module in ordered if module.name == "engine"))
@@ -85,6 +89,25 @@ def system_sources(config: EngineConfig, folder: Path) -> list[Path]:
     """Write the files of `engine_system` into a folder, and return them, leaves first."""
     made = core(config)
     return write_sources({name: made.files[name] for name in made.system}, folder)
+
+
+def cosimulation_harness(config: EngineConfig) -> str:
+    """Verilog module `tb_engine_system`: engine_system on the registers and nets that MyHDL's VPI module drives."""
+    ports = flat_signals(_system_arguments(config, bit(), bit(), SystemPorts(config)))
+    driven = [name for name in ports if name in INPUTS or name.startswith("descriptor_")]
+    seen = [name for name in ports if name not in driven]
+    lines = [f"    reg {_range(ports[name])}{name};" for name in driven]
+    lines += [f"    wire {_range(ports[name])}{name};" for name in seen]
+    connections = ",\n".join(f"        .{name}({name})" for name in ports)
+    return (
+        f"module tb_{TOP};\n" + "\n".join(lines) + "\n    initial begin\n"
+        f"        $from_myhdl({', '.join(driven)});\n        $to_myhdl({', '.join(seen)});\n    end\n"
+        f"    {TOP} dut (\n{connections}\n    );\nendmodule\n"
+    )
+
+
+def _range(signal) -> str:
+    return "" if len(signal) == 1 else f"[{len(signal) - 1}:0] "
 
 
 def write_sources(sources: dict[str, str], folder: Path) -> list[Path]:
