@@ -29,6 +29,8 @@ from myhdl._extractHierarchy import _UserVerilogCode
 
 MYHDL = "0.11.52"  # what this file knows the inside of
 WIRING = "hw.signals", "hw.delay"
+# Ports of bundles that a block does not need are left out of its module; edges of arrays lead nowhere.
+HARMLESS = "Port is not used", "Output port is read internally", "Signal is driven but not read"
 
 
 class GenerationError(RuntimeError):
@@ -347,15 +349,15 @@ def _convert(module: Module) -> None:
             name += "_"
         taken.add(name)
         _connect(child, name)
-    with TemporaryDirectory(prefix="flashtile-") as folder, warnings.catch_warnings():
-        warnings.simplefilter("error", ToVerilogWarning)
-        # Ports of bundles that a block does not need are left out of its module.
-        for message in ("Port is not used", "Output port is read internally", "Signal is driven but not read"):
-            warnings.filterwarnings("ignore", message=message, category=ToVerilogWarning)
+    with TemporaryDirectory(prefix="flashtile-") as folder, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ToVerilogWarning)
         toVerilog.name, toVerilog.directory = module.name, folder
         toVerilog.no_testbench = toVerilog.no_myhdl_header = True
         toVerilog(module.design)
         module.source = (Path(folder) / f"{module.name}.v").read_text(encoding="utf-8")
+    for warning in caught:
+        if not str(warning.message).startswith(HARMLESS):
+            raise GenerationError(f"block {module.function.func.__name__} cannot be converted: {warning.message}")
     module.directions = _directions(module)
 
 
