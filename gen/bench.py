@@ -1,21 +1,21 @@
-"""Testbench of the engine: the same verbs whether MyHDL simulates the blocks or a simulator runs the Verilog."""
+"""Testbench of the engine: the same verbs whatever simulates it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
-from myhdl import Signal, StopSimulation, always, delay, instance
 
 from golden.config import EngineConfig
 from golden.job import Job, Layout, layout
 from golden.memory_image import memory_image, unpack_output
 from golden.schedule import final_order
-from hw.engine_system import SystemPorts
-from hw.signals import bit
+from hw.ports import Counters
 
 UNTOUCHED = 0x5A5A  # every 16-bit lane of the output area before a run
+CHUNK = 20_000  # cycles between looks at the clock and at Ctrl-C
 
 
 class BenchError(RuntimeError):
@@ -42,123 +42,132 @@ class EngineResult:
     counters: dict[str, int]
 
 
-class Bench:
-    """Drives engine_system through its ports.
+class Device(Protocol):
+    """A simulated engine_system, clocked by who uses it. Ports are driven and sampled at the falling clock edge.
 
-    The verbs are generators for use inside a MyHDL instance: ``yield bench.load(...)``. Ports are driven and sampled at
-    the falling clock edge.
+    Ports have the names that conversion gives them, `descriptor_n_q`. A word is a non-negative integer.
     """
 
-    def __init__(self, config: EngineConfig, progress: Callable[[int], None] | None = None):
-        self.config, self._progress = config, progress
-        self.clk, self.reset = bit(), Signal(bool(1))
-        self.ports = SystemPorts(config)
+    def set(self, **ports: int) -> None:
+        """Drive ports from here on."""
+
+    def get(self, port: str) -> int:
+        """The value of a port now."""
+
+    def step(self, cycles: int = 1) -> None:
+        """Let cycles pass."""
+
+    def load(self, address: int, words: list[int]) -> None:
+        """Write words through the host port from a word address on, one a cycle."""
+
+    def read_back(self, address: int, count: int) -> list[int]:
+        """Read words through the host port, one a cycle."""
+
+    def wait(self, limit: int) -> tuple[int, list[tuple[int, int]]]:
+        """Step until busy is low, at most `limit` cycles; returns the cycles, and (m, l) of rows that became final."""
+
+    def close(self) -> None:
+        """End the simulation; a trace is complete afterwards."""
+
+
+class Bench:
+    """Drives engine_system through its ports, by verbs that return when they are done.
+
+    config: of the engine. rows: (m, l) of each row that became final since the last start. cycle: cycles so far.
+    """
+
+    def __init__(self, config: EngineConfig, device: Device, progress: Callable[[int], None] | None = None):
+        self.config, self.device, self._progress = config, device, progress
         self.cycle = 0
+        self.rows: list[tuple[int, int]] = []
         self._untouched = sum(UNTOUCHED << bit for bit in range(0, config.word_bits, 16))
-        self.rows = []  # (m, l) of each row that became final
 
-    def clock(self):
-        """The clock, and the watch over the debug port; instances to simulate with the design."""
-        clk, debug = self.clk, self.ports.debug
+    def _passed(self, cycles: int) -> None:
+        self.cycle += cycles
+        if self._progress is not None:
+            self._progress(self.cycle)
 
-        @always(delay(5))
-        def toggle():
-            clk.next = not clk
+    def set(self, **ports: int) -> None:
+        """Drive ports by name."""
+        self.device.set(**ports)
 
-        @always(clk.negedge)
-        def watch():
-            self.cycle += 1
-            if self._progress is not None and self.cycle % 64 == 0:
-                self._progress(self.cycle)
-            if debug.valid:
-                self.rows.append((int(debug.maximum), int(debug.total)))
+    def get(self, port: str) -> int:
+        """The value of a port."""
+        return self.device.get(port)
 
-        return toggle, watch
+    def step(self, cycles: int = 1) -> None:
+        """Let cycles pass."""
+        self.device.step(cycles)
+        self._passed(cycles)
 
-    def restart(self, cycles: int = 2):
+    def restart(self, cycles: int = 2) -> None:
         """Hold reset for some cycles."""
-        self.reset.next = True
-        for _ in range(cycles):
-            yield self.clk.negedge
-        self.reset.next = False
+        self.set(reset=1)
+        self.step(cycles)
+        self.set(reset=0)
 
-    def load(self, address: int, words):
+    def load(self, address: int, words: list[int]) -> None:
         """Write words to memory from a word address on, one a cycle."""
-        self.ports.host_write.next = True
-        for offset, word in enumerate(words):
-            self.ports.host_address.next = address + offset
-            self.ports.host_data.next = word
-            yield self.clk.negedge
-        self.ports.host_write.next = False
+        for first in range(0, len(words), CHUNK):
+            chunk = words[first : first + CHUNK]
+            self.device.load(address + first, chunk)
+            self._passed(len(chunk))
 
-    def read_back(self, address: int, count: int, words: list):
-        """Append `count` memory words from an address on to `words`."""
-        self.ports.host_address.next = address
-        for offset in range(count):
-            yield self.clk.negedge
-            words.append(int(self.ports.host_q))
-            if offset + 1 < count:
-                self.ports.host_address.next = address + offset + 1
+    def read_back(self, address: int, count: int) -> list[int]:
+        """`count` memory words from an address on."""
+        words = []
+        for first in range(0, count, CHUNK):
+            chunk = min(CHUNK, count - first)
+            words += self.device.read_back(address + first, chunk)
+            self._passed(chunk)
+        return words
 
-    def start(self, job: Job, place: Layout):
+    def start(self, job: Job, place: Layout) -> None:
         """Set the descriptor and pulse start."""
-        descriptor = self.ports.descriptor
         values = {
             "n_q": job.n_q, "n_kv": job.n_kv, "dim": job.dim, "value_dim": job.value_dim, "q_rows": job.q_rows,
             "q_position": job.q_position, "scale_mantissa": job.scale_mantissa, "scale_shift": job.scale_shift,
-            "causal": job.causal, "overlap": job.overlap,
+            "causal": int(job.causal), "overlap": int(job.overlap),
         }  # fmt: skip
         values |= {field.name: getattr(place, field.name) for field in fields(place) if field.name != "words"}
-        for name in descriptor.names():
-            getattr(descriptor, name).next = values[name]
-        self.ports.latency.next = job.latency
-        self.ports.start.next = True
-        yield self.clk.negedge
-        self.ports.start.next = False
+        self.rows.clear()
+        self.set(start=1, latency=job.latency, **{f"descriptor_{name}": value for name, value in values.items()})
+        self.step()
+        self.set(start=0)
 
-    def wait(self, limit: int):
+    def wait(self, limit: int) -> None:
         """Wait until the engine is idle, at most `limit` cycles."""
-        for _ in range(limit):
-            if not self.ports.busy:
-                return
-            yield self.clk.negedge
-        raise BenchError(f"the engine was still busy after {limit} cycles")
+        while limit > 0 and self.get("busy"):
+            cycles, rows = self.device.wait(min(limit, CHUNK))
+            self.rows += rows
+            self._passed(cycles)
+            limit -= cycles
+        if self.get("busy"):
+            raise BenchError(f"the engine was still busy after {self.cycle} cycles")
 
     def counters(self) -> dict[str, int]:
         """The engine's counters and the memory's own byte counts."""
-        counters = self.ports.counters
-        values = {name: int(getattr(counters, name)) for name in counters.names()}
-        memory = {"read_bytes": self.ports.read_bytes, "write_bytes": self.ports.write_bytes}
-        return values | {f"memory_{name}": int(count) for name, count in memory.items()}
+        values = {name: self.get(f"counters_{name}") for name in Counters().names()}
+        return values | {f"memory_{name}": self.get(name) for name in ("read_bytes", "write_bytes")}
 
-    def run(self, run: Run, limit: int, results: list):
-        """Load a head, run it, read it back, and append its EngineResult to `results`."""
+    def run(self, run: Run, limit: int) -> EngineResult:
+        """Load a head, run it, and read it back.
+
+        Raises:
+            BenchError: the engine needs more than `limit` cycles, or wrote where it must not.
+        """
         place = layout(self.config, run.job)
-        self.rows.clear()
-        yield self.load(0, memory_image(self.config, place, run.q, run.k, run.v))
+        self.load(0, memory_image(self.config, place, run.q, run.k, run.v))
         output_words = run.job.n_q * place.o_stride
-        yield self.load(place.o_address, [self._untouched] * output_words)
-        yield self.start(run.job, place)
-        yield self.wait(limit)
+        self.load(place.o_address, [self._untouched] * output_words)
+        self.start(run.job, place)
+        self.wait(limit)
         counters = self.counters()
-        words = []
-        yield self.read_back(place.o_address, output_words, words)
-        output, padding = unpack_output(words, self.config, run.job, place)
+        output, padding = unpack_output(self.read_back(place.o_address, output_words), self.config, run.job, place)
         if (padding != UNTOUCHED).any():
             raise BenchError("the engine wrote beyond the value dimension of an output row")
         if len(self.rows) != run.job.n_q:
             raise BenchError(f"{len(self.rows)} rows became final, not {run.job.n_q}")
         state = np.zeros((2, run.job.n_q), dtype=np.int64)
         state[:, final_order(self.config, run.job)] = np.array(self.rows, dtype=np.int64).T
-        results.append(EngineResult(output, *state, counters))
-
-
-def stimulus(bench: Bench, script):
-    """MyHDL instance that performs script(bench), a generator of the bench's verbs, and ends the simulation."""
-
-    @instance
-    def drive():
-        yield script(bench)
-        raise StopSimulation
-
-    return drive
+        return EngineResult(output, *state, counters)

@@ -11,15 +11,12 @@ from pathlib import Path
 
 from myhdl import Cosimulation, CosimulationError
 
-from gen.cache import cache_folder, cached
+from gen.cache import cached
+from gen.simulators import SimulatorError, cache_error, run_command
 from gen.verilog import cosimulation_harness, fingerprint, flat_ports, system_sources, write_sources
 from golden.config import EngineConfig
 
 PROGRAMS = ("iverilog", "iverilog-vpi", "vvp", "g++")  # the last builds MyHDL's VPI module
-
-
-class SimulatorError(RuntimeError):
-    """A simulator that cannot be used or failed; one sentence."""
 
 
 def missing() -> str | None:
@@ -38,13 +35,6 @@ def vpi_source() -> Path:
     return Path(sys.prefix) / "share" / "myhdl" / "cosimulation" / "icarus"
 
 
-def _command(what: str, *arguments, folder: Path) -> None:
-    done = subprocess.run([str(part) for part in arguments], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        raise SimulatorError(f"{what} failed: {lines[0] if lines else f'exit code {done.returncode}'}")
-
-
 def vpi_module() -> Path:
     """Folder that holds myhdl.vpi, built on first use."""
     sources = [vpi_source() / name for name in ("myhdl.c", "myhdl_table.c")]
@@ -52,7 +42,7 @@ def vpi_module() -> Path:
     digest = hashlib.sha256(version + b"".join(source.read_bytes() for source in sources)).hexdigest()[:24]
 
     def build(folder: Path) -> None:
-        _command("building MyHDL's VPI module", "iverilog-vpi", "--name=myhdl", *sources, folder=folder)
+        run_command("building MyHDL's VPI module", ["iverilog-vpi", "--name=myhdl", *sources], folder)
 
     return cached(f"vpi-{digest}", build, "myhdl.vpi").parent
 
@@ -64,16 +54,18 @@ def _compiled(config: EngineConfig, notice: Callable[[str], None]) -> Path:
         notice(f"building the simulator of {config.name}, once for this version ...")
         sources = system_sources(config, folder)
         sources += write_sources({"harness.v": cosimulation_harness(config)}, folder)
-        _command("compiling the Verilog", "iverilog", "-g2005", "-o", "system.vvp", *sources, folder=folder)
+        run_command("compiling the Verilog", ["iverilog", "-g2005", "-o", "system.vvp", *sources], folder)
 
     return cached(f"icarus-{config.name}-{fingerprint(config)}", build, "system.vvp")
 
 
-def cosimulation(config: EngineConfig, clk, reset, ports, notice: Callable[[str], None]) -> Cosimulation:
+def cosimulation(
+    config: EngineConfig, clk, reset, ports, notice: Callable[[str], None], trace: Path | None = None
+) -> Cosimulation:
     """The converted design as a MyHDL Cosimulation on the given ports; Simulation.quit ends its process.
 
     Args:
-        notice: called with a sentence if something must be built first.
+        trace: file for a VCD waveform, or None. notice: called with a sentence if something must be built first.
 
     Raises:
         SimulatorError: Icarus is missing, or a build step failed.
@@ -84,12 +76,10 @@ def cosimulation(config: EngineConfig, clk, reset, ports, notice: Callable[[str]
     try:
         program, module = _compiled(config, notice), vpi_module()
     except OSError as error:
-        raise SimulatorError(
-            f"the build cache {str(cache_folder())!r} cannot be written ({error.strerror}); "
-            "set XDG_CACHE_HOME to a writable folder or use --simulator myhdl"
-        ) from None
+        raise cache_error(error) from None
     # A list, since MyHDL splits strings at blanks; a shell, since vvp's own words do not belong on standard output.
     command = ["sh", "-c", 'exec "$@" >/dev/null', "sh", "vvp", "-n", "-M", str(module), "-m", "myhdl", str(program)]
+    command += [f"+trace={trace}"] if trace else []
     try:
         return Cosimulation(command, clk=clk, reset=reset, **flat_ports(ports))
     except CosimulationError:

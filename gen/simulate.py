@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from myhdl import Simulation
-from myhdl import _simulator as myhdl_state
-
-from gen import icarus
-from gen.bench import Bench, BenchError, EngineResult, Run, stimulus
-from gen.icarus import SimulatorError
+from gen import icarus, verilator
+from gen.bench import Bench, BenchError, Device, EngineResult, Run
+from gen.myhdl_device import MyhdlDevice
+from gen.simulators import SimulatorError
+from gen.verilator import VerilatorDevice
 from gen.verilog import shallow, system
 from golden.config import EngineConfig
 from golden.cycles import cycles
@@ -22,11 +22,12 @@ __all__ = [
     "Run",
     "SimulatorError",
     "default_simulator",
+    "missing",
     "play",
     "simulate",
 ]
 
-SIMULATORS = ("myhdl", "icarus")
+SIMULATORS = ("verilator", "icarus", "myhdl")  # the fastest first
 
 
 class EngineFault(RuntimeError):
@@ -34,24 +35,30 @@ class EngineFault(RuntimeError):
 
 
 def default_simulator() -> str:
-    """icarus where it can be used, else myhdl."""
-    return "myhdl" if icarus.missing() else "icarus"
+    """The fastest simulator that can be used here."""
+    return next((name for name in SIMULATORS if missing(name) is None), "myhdl")
+
+
+def missing(simulator: str) -> str | None:
+    """Why a simulator cannot be used here, in a sentence, or None."""
+    return {"verilator": verilator.missing, "icarus": icarus.missing, "myhdl": lambda: None}[simulator]()
 
 
 def simulate(
     config: EngineConfig,
     runs: Sequence[Run],
-    simulator: str = "myhdl",
+    simulator: str = "verilator",
     progress: Callable[[int, int], None] | None = None,
     notice: Callable[[str], None] = lambda sentence: None,
+    trace: Path | None = None,
 ) -> list[EngineResult]:
     """Run heads one after the other on one instance of the engine.
 
     Args:
-        simulator: one of SIMULATORS: the MyHDL blocks themselves, or the converted Verilog in Icarus.
+        simulator: one of SIMULATORS: the generated Verilog in Verilator or Icarus, or the MyHDL blocks themselves.
         progress: called now and then with simulated and expected cycles, both over all runs and with loading
             and reading back.
-        notice: called with a sentence before something that takes long.
+        notice: called with a sentence before something that takes long. trace: file for a VCD waveform, or None.
 
     Raises:
         SimulatorError: the simulator cannot be used. EngineFault: the engine did not do its job.
@@ -61,51 +68,56 @@ def simulate(
     expected = sum(busy) + sum(_transfer(config, run.job) for run in runs)
     results: list[EngineResult] = []
 
-    def script(bench: Bench):
-        yield bench.restart()
+    def script(bench: Bench) -> None:
+        bench.restart()
         for run, count in zip(runs, busy, strict=True):
             # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
-            yield bench.run(run, 2 * count + 1000, results)
+            results.append(bench.run(run, 2 * count + 1000))
 
-    play(config, script, simulator, (lambda done: progress(done, expected)) if progress else None, notice)
+    play(config, script, simulator, (lambda done: progress(done, expected)) if progress else None, notice, trace)
     return results
 
 
 def play(
     config: EngineConfig,
-    script: Callable[[Bench], Generator],
-    simulator: str = "myhdl",
+    script: Callable[[Bench], None],
+    simulator: str = "verilator",
     progress: Callable[[int], None] | None = None,
     notice: Callable[[str], None] = lambda sentence: None,
+    trace: Path | None = None,
 ) -> None:
     """Simulate the engine under a script of bench verbs, from power-up to the script's end.
 
     Args:
-        script: given the bench, a generator that yields its verbs and clock edges.
-        progress: called now and then with the cycles so far. simulator, notice: as for simulate.
+        script: called with the bench. progress: called now and then with the cycles so far.
+        simulator, notice, trace: as for simulate.
 
     Raises:
         SimulatorError: the simulator cannot be used. EngineFault: the bench or MyHDL found a fault.
     """
-    bench = Bench(config, progress)
-    if simulator == "icarus":
-        design = icarus.cosimulation(config, bench.clk, bench.reset, bench.ports, notice)
-    elif simulator == "myhdl":
-        design = shallow(lambda: system(config, bench.clk, bench.reset, bench.ports))
-    else:
-        raise SimulatorError(f"unknown simulator {simulator!r}; choose one of {', '.join(SIMULATORS)}")
-    simulation = Simulation(design, *bench.clock(), stimulus(bench, script))
+    device = _device(config, simulator, notice, trace)
     try:
-        simulation.run(quiet=1)
+        script(Bench(config, device, progress))
     except BenchError as error:
         raise EngineFault(f"the engine is at fault: {error}") from None
     except ValueError as error:  # MyHDL's bounds check on a signal
+        if simulator != "myhdl":
+            raise
         raise EngineFault(f"the engine is at fault: a signal left its range ({error})") from None
     finally:
-        if not simulation._finished:
-            simulation.quit()
-        # MyHDL remembers every signal ever made.
-        myhdl_state._signals.clear()
+        device.close()
+
+
+def _device(config, simulator, notice, trace) -> Device:
+    if simulator == "verilator":
+        return VerilatorDevice(config, trace, notice)
+    if simulator == "icarus":
+        return MyhdlDevice(config, lambda *signals: icarus.cosimulation(config, *signals, notice, trace))
+    if simulator == "myhdl" and trace is None:
+        return MyhdlDevice(config, lambda *signals: shallow(lambda: system(config, *signals)))
+    if simulator == "myhdl":
+        raise SimulatorError("simulator myhdl writes no waveform of the modules; use verilator or icarus with --trace")
+    raise SimulatorError(f"unknown simulator {simulator!r}; choose one of {', '.join(SIMULATORS)}")
 
 
 def _transfer(config: EngineConfig, job: Job) -> int:

@@ -10,7 +10,7 @@ from hw.signals import bit, join, split, unsigned
 @block
 def memory(
     clk, reset, read, write, latency,
-    host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear, config,
+    host_write, host_address, host_data, host_q, bytes_read, bytes_written, clear, config,
 ):
     """One word a cycle, shared: reads go before writes, a host port takes what is left.
 
@@ -22,8 +22,8 @@ def memory(
         data_valid  _____|1 1 1|_____       latency 1
 
     Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; host_write, host_address, host_data:
-    word write, host_q: the word at host_address a cycle ago, both while the engine is idle; read_bytes,
-    write_bytes: payload since clear; clear: a run
+    word write, host_q: the word at host_address a cycle ago, both while the engine is idle; bytes_read,
+    bytes_written: payload since clear; clear: a run
     begins, the counts restart and words under way are dropped.
     """
     words = config.memory_words
@@ -117,13 +117,13 @@ def memory(
     @always(clk.posedge)
     def count():
         if clear:
-            read_bytes.next = 0
-            write_bytes.next = 0
+            bytes_read.next = 0
+            bytes_written.next = 0
         else:
             if left == 0 and read.valid:
-                read_bytes.next = read_bytes + read.bytes
+                bytes_read.next = bytes_read + read.bytes
             if store:
-                write_bytes.next = write_bytes + written
+                bytes_written.next = bytes_written + written
 
     lane_words = [unsigned(16) for _ in range(word_bytes // 2)]
     instances = [

@@ -191,4 +191,4 @@ def test_the_proof_sees_a_wrong_sign(tmp_path):
     text = module_text(modules(*SMALL["pe"], "ours")[-1])
     wrong = text.replace("psum_in}) + ", "psum_in}) - ")
     assert wrong != text
-    assert "ERROR: Found" in equivalent(tmp_path, wrong, "pe").stdout
+    assert "unproven" in equivalent(tmp_path, wrong, "pe").stderr
