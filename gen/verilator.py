@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gen.cache import cached
 from gen.simulators import SimulatorError, cache_error, run_command, run_commands
-from gen.verilog import TOP, fingerprint, flat_ports, system_sources
+from gen.verilog import TOP, fingerprint, flat_ports, is_input, system_sources
 from golden.config import EngineConfig
 from hw.engine_system import SystemPorts
 
@@ -164,7 +164,8 @@ class VerilatorDevice:
         self._library.bench_wait.restype = ctypes.c_uint64
         self._rows = (ctypes.c_int64 * (2 * config.max_keys))()
         self._bench = ctypes.c_void_p(self._library.bench_new(os.fsencode(trace) if trace else None))
-        self.set(reset=1)
+        # Inputs start as those of MyHDL do; registers do not.
+        self.set(**{name: int(name == "reset") for name in self._ports if is_input(name)})
 
     def set(self, **ports: int) -> None:
         for name, value in ports.items():

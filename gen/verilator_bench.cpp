@@ -46,7 +46,7 @@ struct Bench {
 
     explicit Bench(const char* trace_file) {
         // Registers and memories start with random bits, the same ones each time.
-        context.randReset(0);
+        context.randReset(2);
         context.randSeed(1);
 #ifdef TRACE
         context.traceEverOn(true);

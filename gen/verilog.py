@@ -20,7 +20,8 @@ from hw.ports import Counters, Debug, Descriptor, ReadPort, WritePort
 from hw.signals import bit
 
 TOP = "engine_system"
-INPUTS = "clk", "reset", "start", "latency", "host_write", "host_address", "host_data"  # and the descriptor
+# Inputs of engine_system besides the descriptor.
+INPUTS = "clk", "reset", "start", "latency", "host_write", "host_address", "host_data"
 
 
 def shallow(build: Callable):
@@ -91,10 +92,15 @@ def system_sources(config: EngineConfig, folder: Path) -> list[Path]:
     return write_sources({name: made.files[name] for name in made.system}, folder)
 
 
+def is_input(port: str) -> bool:
+    """Whether a port of engine_system is an input."""
+    return port in INPUTS or port.startswith("descriptor_")
+
+
 def cosimulation_harness(config: EngineConfig) -> str:
     """Verilog module `tb_engine_system`: engine_system on the registers and nets that MyHDL's VPI module drives."""
     ports = flat_signals(_system_arguments(config, bit(), bit(), SystemPorts(config)))
-    driven = [name for name in ports if name in INPUTS or name.startswith("descriptor_")]
+    driven = [name for name in ports if is_input(name)]
     seen = [name for name in ports if name not in driven]
     lines = [f"    reg {_range(ports[name])}{name};" for name in driven]
     lines += [f"    wire {_range(ports[name])}{name};" for name in seen]
