@@ -116,7 +116,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
         unpack_tile(tile_head, tile),
         receiver(
             clk, reset, load_push, load_kind, load_rows, read.data_valid, read.data, run.qk_words, run.v_words,
-            word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, k_done, q_done, v_done, done_rows, config,
+            word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, k_done, q_done, v_done, done_rows,
         ),
     ]  # fmt: skip
 
