@@ -1,6 +1,6 @@
 """Delay line."""
 
-from myhdl import Signal, always, always_comb, block
+from myhdl import Signal, always, always_comb, block, concat
 
 from hw.signals import unsigned
 
@@ -38,28 +38,34 @@ def line(clk, d, q, cycles):
     """Delay of two cycles and more. The stages are one vector: simulators shift it at once, not stage by stage."""
     width, stages = len(d), cycles - 1
     total, last = width * stages, width * (stages - 1)
-    mask = (1 << total) - 1
-    held = unsigned(total)
+    held = unsigned(total) if stages > 1 else Signal(d.val)
 
-    if isinstance(d.val, bool):
+    if stages == 1:
 
         @always(clk.posedge)
         def shift():
-            held.next = ((held << 1) & mask) | d
+            held.next = d
+            q.next = held
+
+    elif isinstance(d.val, bool):
+
+        @always(clk.posedge)
+        def shift():
+            held.next = concat(held[last:], d)
             q.next = held[last]
 
     elif d.min < 0:
 
         @always(clk.posedge)
         def shift():
-            held.next = ((held << width) & mask) | d[width:]
+            held.next = concat(held[last:], d[width:])
             q.next = held[total:last].signed()
 
     else:
 
         @always(clk.posedge)
         def shift():
-            held.next = ((held << width) & mask) | d
+            held.next = concat(held[last:], d)
             q.next = held[total:last]
 
     return shift
@@ -68,15 +74,26 @@ def line(clk, d, q, cycles):
 @block
 def bit_line(clk, reset, d, q, cycles):
     """Delay of one bit whose stages are cleared by reset."""
-    mask, last = (1 << cycles) - 1, cycles - 1
+    last = cycles - 1
     held = unsigned(cycles)
 
-    @always(clk.posedge)
-    def shift():
-        if reset:
-            held.next = 0
-        else:
-            held.next = ((held << 1) & mask) | d
+    if cycles == 1:
+
+        @always(clk.posedge)
+        def shift():
+            if reset:
+                held.next = 0
+            else:
+                held.next = d
+
+    else:
+
+        @always(clk.posedge)
+        def shift():
+            if reset:
+                held.next = 0
+            else:
+                held.next = concat(held[last:], d)
 
     @always_comb
     def leave():

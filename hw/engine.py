@@ -116,7 +116,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
         unpack_tile(tile_head, tile),
         receiver(
             clk, reset, load_push, load_kind, load_rows, read.data_valid, read.data, run.qk_words, run.v_words,
-            word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, k_done, q_done, v_done, done_rows, config,
+            word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, k_done, q_done, v_done, done_rows,
         ),
     ]  # fmt: skip
 
@@ -127,7 +127,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
     q_read_row, q_read_chunk, q_mask = unsigned(len(q_row)), unsigned(chunk_bits), unsigned(depth)
     score_valid, score_swap, first_chunk, last_chunk, pass_row, start_tile = (bit() for _ in range(6))
     row_final, last_final = bit(), bit()
-    score_row, visible = unsigned(len(tile.streamed)), unsigned(len(tile.keys))
+    score_row, visible = row_like(), unsigned(len(tile.keys))
     q_rows = unsigned(depth * element_bits)
     score_bound = 1 << (2 * element_bits - 2)
     partial = unsigned(lanes * psum_bits(score_bound, depth))

@@ -3,7 +3,7 @@
 from myhdl import always, always_comb, block
 
 from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS
-from hw.signals import bit, unsigned
+from hw.signals import bit, unsigned, wrapping
 from hw.tile_walker import tile_walker
 
 LOAD_K, LOAD_Q, LOAD_V = 0, 1, 2
@@ -31,7 +31,7 @@ def loader(
     load_push, load_kind, load_rows: each load when its bursts begin; counters: k_bytes, q_bytes, v_bytes, k_loads,
     v_loads.
     """
-    planning, block_rows = bit(), unsigned(len(load_rows))
+    planning, block_rows = bit(), unsigned(len(descriptor.q_rows))
     what = unsigned(2)
     advance, plan, credit = bit(), bit(), bit()
     k_used, q_used, v_used = (unsigned(slots.bit_length()) for slots in (KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS))
@@ -41,9 +41,9 @@ def loader(
     kind, rows_left = unsigned(2), unsigned(len(load_rows))
     take, accepted, q_first = bit(), bit(), bit()
     address_bits = len(read.address)
-    k_next, q_next, v_next, address, stride = (unsigned(address_bits) for _ in range(5))
+    k_next, q_next, v_next = (wrapping(address_bits) for _ in range(3))
+    address, stride = unsigned(address_bits), unsigned(address_bits)
     row_kind = unsigned(2)
-    address_mask = (1 << address_bits) - 1
 
     @always_comb
     def reserve():
@@ -164,11 +164,11 @@ def loader(
             if take or (accepted and rows_left != 0):
                 read.address.next = address
                 if row_kind == LOAD_K:
-                    k_next.next = (address + stride) & address_mask
+                    k_next.next = address + stride
                 elif row_kind == LOAD_Q:
-                    q_next.next = (address + stride) & address_mask
+                    q_next.next = address + stride
                 else:
-                    v_next.next = (address + stride) & address_mask
+                    v_next.next = address + stride
 
     @always_comb
     def length():

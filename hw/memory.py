@@ -1,17 +1,18 @@
 """On-chip memory behind the engine's ports, with a run-time first-word latency."""
 
-from myhdl import always, always_comb, block, intbv
+from myhdl import always, always_comb, block, concat, intbv
 
+from golden.config import log2_ceil
 from golden.job import MAX_LATENCY
 from hw.ram import ram
-from hw.signals import bit, join, split, unsigned
+from hw.signals import bit, join, round_up, split, unsigned, wrapping
 
 
 @block
 def memory(
     clk, reset, read, write, latency,
     host_write, host_address, host_data, host_q, bytes_read, bytes_written, clear, config,
-):
+):  # fmt: skip
     """One word a cycle, shared: reads go before writes, a host port takes what is left.
 
     Latency: a burst accepted at t returns its first word at t + 1 + latency, the others in the cycles after; bursts
@@ -23,31 +24,28 @@ def memory(
 
     Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; host_write, host_address, host_data:
     word write, host_q: the word at host_address a cycle ago, both while the engine is idle; bytes_read,
-    bytes_written: payload since clear; clear: a run
-    begins, the counts restart and words under way are dropped.
+    bytes_written: payload since clear; clear: a run begins, the counts restart and words under way are dropped.
     """
     words = config.memory_words
     always_on = bit()
-    flags_mask = (1 << (MAX_LATENCY + 1)) - 1
-    left = unsigned(len(read.bytes))
-    next_address, address, write_address = (unsigned(len(read.address)) for _ in range(3))
+    left, burst_words = (unsigned(config.row_words.bit_length()) for _ in range(2))
+    next_address = wrapping(len(read.address))
+    address, store_address = unsigned(len(read.address)), unsigned(len(read.address))
     serve, store = bit(), bit()
-    burst_words = unsigned(len(read.bytes))
-    written = unsigned(config.word_bytes.bit_length())
-    write_data, word = unsigned(config.word_bits), unsigned(config.word_bits)
+    written_bits = config.word_bytes.bit_length()
+    written = unsigned(written_bits)
+    store_data, word = unsigned(config.word_bits), unsigned(config.word_bits)
     late_word, ring_word = unsigned(config.word_bits), unsigned(config.word_bits)
     flags = unsigned(MAX_LATENCY + 1)
     ring_bits = MAX_LATENCY.bit_length() - 1
-    ring_write, ring_read = unsigned(ring_bits), unsigned(ring_bits)
-    word_bytes, ring_mask, address_mask = config.word_bytes, (1 << ring_bits) - 1, config.memory_words - 1
-    shift = config.word_bytes.bit_length() - 1
+    ring_write, ring_read = wrapping(ring_bits), wrapping(ring_bits)
+    lanes = config.word_bytes // 2
 
     @always_comb
     def arbitrate():
         serve.next = left != 0 or read.valid
         read.ready.next = left == 0
         write.ready.next = left == 0 and not read.valid
-        burst_words.next = (read.bytes + word_bytes - 1) >> shift
         if left != 0:
             address.next = next_address
         elif read.valid:
@@ -59,11 +57,11 @@ def memory(
     def write_side():
         store.next = write.valid and not serve
         if host_write:
-            write_address.next = host_address
-            write_data.next = host_data
+            store_address.next = host_address
+            store_data.next = host_data
         else:
-            write_address.next = write.address
-            write_data.next = write.data
+            store_address.next = write.address
+            store_data.next = write.data
 
     @always(clk.posedge)
     def burst():
@@ -75,25 +73,25 @@ def memory(
             if clear:
                 flags.next = serve
             else:
-                flags.next = (flags << 1) & flags_mask | serve
+                flags.next = concat(flags[MAX_LATENCY:], serve)
             if left != 0:
                 left.next = left - 1
             elif read.valid:
                 left.next = burst_words - 1
-            next_address.next = (address + 1) & address_mask
+            next_address.next = address + 1
 
     @always(clk.posedge)
     def delay_ring():
         if reset:
             ring_write.next = 0
         else:
-            ring_write.next = (ring_write + 1) & ring_mask
+            ring_write.next = ring_write + 1
         late_word.next = word
         always_on.next = True
 
     @always_comb
     def ring_address():
-        ring_read.next = (ring_write - latency + 1) & ring_mask
+        ring_read.next = ring_write + 1 - latency[ring_bits:]
 
     @always_comb
     def answer():
@@ -108,8 +106,8 @@ def memory(
 
     @always_comb
     def lanes_written():
-        count = intbv(0)[8:]
-        for lane in range(word_bytes // 2):
+        count = intbv(0)[written_bits:]
+        for lane in range(lanes):
             if write.strobe[lane]:
                 count[:] = count + 2
         written.next = count
@@ -125,27 +123,28 @@ def memory(
             if store:
                 bytes_written.next = bytes_written + written
 
-    lane_words = [unsigned(16) for _ in range(word_bytes // 2)]
+    lane_words = [unsigned(16) for _ in range(lanes)]
     instances = [
         arbitrate, write_side, burst, delay_ring, ring_address, answer, lanes_written, count,
+        round_up(read.bytes, log2_ceil(config.word_bytes), burst_words),
         join(lane_words, word),
         ram(clk, always_on, ring_write, word, ring_read, ring_word, 1 << ring_bits),
     ]  # fmt: skip
-    for lane, data in enumerate(split(write_data, len(lane_words))):
+    for lane, data in enumerate(split(store_data, lanes)):
         enable = bit()
         instances += [
-            lane_enable(host_write, store, write.strobe(lane), enable),
-            ram(clk, enable, write_address, data, address, lane_words[lane], words),
+            lane_enable(host_write, store, write.strobe, enable, lane),
+            ram(clk, enable, store_address, data, address, lane_words[lane], words),
         ]
     return instances
 
 
 @block
-def lane_enable(host_write, store, strobe, enable):
+def lane_enable(host_write, store, strobe, enable, lane):
     """Write enable of one 16-bit lane. Combinational."""
 
     @always_comb
     def select():
-        enable.next = host_write or (store and strobe)
+        enable.next = host_write or (store and strobe[lane])
 
     return select

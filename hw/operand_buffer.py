@@ -5,7 +5,7 @@ from myhdl import always, always_comb, block
 from golden.config import log2_ceil
 from hw.delay import delay
 from hw.ram import ram
-from hw.signals import bit, index_bits, join, split, unsigned
+from hw.signals import bit, copy, index_bits, join, place, split, unsigned
 
 
 def row_chunks(config):
@@ -28,57 +28,81 @@ def operand_buffer(clk, write, write_row, write_word, d, read_row, read_chunk, m
     """
     element_bits, elements = config.element_bits, config.array_depth
     chunk_bits = elements * element_bits
-    chunk_shift, chunk_mask = log2_ceil(chunk_bits), (1 << chunk_bits) - 1
     banks = max(1, config.chunk_bytes // config.word_bytes)  # RAMs side by side where a chunk is wider than a word
     parts = max(1, config.word_bytes // config.chunk_bytes)  # chunks in a word where it is narrower
-    words = row_chunks(config) // parts  # addresses of one bank that a row takes
-    depth = rows * words
-    bank_bits, part_bits, word_bits = log2_ceil(banks), log2_ceil(parts), log2_ceil(words)
+    depth = rows * row_chunks(config) // parts  # addresses of one bank
+    bank_bits, part_bits = log2_ceil(banks), log2_ceil(parts)
 
     write_address, read_address = unsigned(index_bits(depth)), unsigned(index_bits(depth))
     enables = [bit() for _ in range(banks)]
     reads = [unsigned(config.word_bits) for _ in range(banks)]
     wide, held = unsigned(banks * config.word_bits), unsigned(banks * config.word_bits)
-    part, part_of_held = unsigned(index_bits(parts)), unsigned(index_bits(parts))
-    # A signal of its own: in Verilog a shifted shift amount is no wider than its operand.
-    part_shift = unsigned(config.word_bits.bit_length())
-    mask_of_held = unsigned(elements)
-
-    @always_comb
-    def address():
-        write_address.next = (write_row << word_bits) | (write_word >> bank_bits)
-        read_address.next = (read_row << word_bits) | (read_chunk >> part_bits)
-        part.next = read_chunk & (parts - 1)
-        part_shift.next = part_of_held << chunk_shift
-
-    instances = [address, join(reads, wide), delay(clk, wide, held, 1)]
+    chosen, mask_of_held = unsigned(chunk_bits), unsigned(elements)
+    instances = [
+        place(write_row, write_word, write_address, bank_bits),
+        place(read_row, read_chunk, read_address, part_bits),
+        join(reads, wide),
+        delay(clk, wide, held, 1),
+        choose_part(clk, read_chunk, held, chosen, part_bits),
+        delay(clk, mask, mask_of_held, 2),
+    ]
     for bank in range(banks):
         instances += [
-            bank_enable(write, write_word, enables[bank], bank, banks),
+            bank_enable(write, write_word, enables[bank], bank, bank_bits),
             ram(clk, enables[bank], write_address, d, read_address, reads[bank], depth),
         ]
-    instances += [delay(clk, part, part_of_held, 2), delay(clk, mask, mask_of_held, 2)]
-
-    chosen = unsigned(chunk_bits)
-
-    @always_comb
-    def choose():
-        chosen.next = (held >> part_shift) & chunk_mask
 
     masked = [unsigned(element_bits) for _ in range(elements)]
     for index, element in enumerate(split(chosen, elements)):
         instances.append(mask_element(clk, element, mask_of_held(index), masked[index]))
-    instances += [choose, join(masked, q)]
+    instances.append(join(masked, q))
     return instances
 
 
 @block
-def bank_enable(write, write_word, enable, bank, banks):
-    """Write enable of one bank: word w of a row lies in bank w mod banks. Combinational."""
+def choose_part(clk, read_chunk, held, chosen, part_bits):
+    """chosen = the part of the held word that the low part_bits of read_chunk, two cycles earlier, count."""
+    if part_bits == 0:
+        return copy(held, chosen)
+    part, part_of_held = unsigned(part_bits), unsigned(part_bits)
+
+    @always_comb
+    def low_bits():
+        part.next = read_chunk[part_bits:]
+
+    instances, rest = [low_bits, delay(clk, part, part_of_held, 2)], held
+    for number in reversed(range(part_bits)):
+        upper = part_of_held(number)
+        narrower = chosen if number == 0 else unsigned(len(rest) // 2)
+        instances.append(choose_half(rest, upper, narrower))
+        rest = narrower
+    return instances
+
+
+@block
+def choose_half(vector, upper, half):
+    """The upper or the lower half of a vector. Combinational."""
+    width = len(half)
+
+    @always_comb
+    def choose():
+        if upper:
+            half.next = vector[2 * width : width]
+        else:
+            half.next = vector[width:]
+
+    return choose
+
+
+@block
+def bank_enable(write, write_word, enable, bank, bank_bits):
+    """Write enable of one bank: word w of a row lies in bank w mod 2**bank_bits. Combinational."""
+    if bank_bits == 0:
+        return copy(write, enable)
 
     @always_comb
     def select():
-        enable.next = write and (write_word & (banks - 1)) == bank
+        enable.next = write and write_word[bank_bits:] == bank
 
     return select
 

@@ -2,7 +2,7 @@
 
 from myhdl import Signal, always, always_comb, block, intbv
 
-from hw.signals import index_bits, unsigned
+from hw.signals import index_bits, unsigned, wrapping
 
 
 @block
@@ -20,9 +20,8 @@ def queue(clk, reset, push, d, pop, q, valid, depth):
     width = len(d)
     memory = [Signal(intbv(0)[width:]) for _ in range(depth)]
     bits = index_bits(depth)
-    write_pointer, read_pointer = unsigned(bits), unsigned(bits)
+    write_pointer, read_pointer = wrapping(bits), wrapping(bits)
     count = unsigned(bits + 1)
-    mask = depth - 1
     following = unsigned(width)  # the word after the head; read_pointer is its place
 
     @always_comb
@@ -49,9 +48,9 @@ def queue(clk, reset, push, d, pop, q, valid, depth):
         else:
             if push:
                 memory[write_pointer].next = d
-                write_pointer.next = (write_pointer + 1) & mask
+                write_pointer.next = write_pointer + 1
             if pop:
-                read_pointer.next = (read_pointer + 1) & mask
+                read_pointer.next = read_pointer + 1
             if push and not pop:
                 count.next = count + 1
             elif pop and not push:

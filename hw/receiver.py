@@ -5,13 +5,13 @@ from myhdl import always, always_comb, block
 from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS, log2_ceil
 from hw.loader import LOAD_K, LOAD_Q, LOAD_V, LOADS
 from hw.queue import queue
-from hw.signals import bit, index_bits, join, unsigned
+from hw.signals import bit, index_bits, join, place, unsigned, wrapping
 
 
 @block
 def receiver(
     clk, reset, load_push, load_kind, load_rows, data_valid, data, qk_words, v_words,
-    word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, k_done, q_done, v_done, done_rows, config,
+    word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, k_done, q_done, v_done, done_rows,
 ):  # fmt: skip
     """Write each word that the memory returns to its buffer, and say when a load is complete.
 
@@ -24,13 +24,13 @@ def receiver(
     done_rows: its rows.
     """
     row_bits = len(load_rows)
-    record, head, head_valid, pop = unsigned(2 + row_bits), unsigned(2 + row_bits), bit(), bit()
+    record, head, pop = unsigned(2 + row_bits), unsigned(2 + row_bits), bit()
+    unused_valid = bit()  # the load of a word that comes back is always there
     kind, rows, words = unsigned(2), unsigned(row_bits), unsigned(len(qk_words))
     row, count = unsigned(row_bits), unsigned(len(write_word))
-    k_slot, v_slot, q_slot = (unsigned(index_bits(slots)) for slots in (KEY_SLOTS, VALUE_SLOTS, QUERY_SLOTS))
+    k_slot, v_slot, q_slot = (wrapping(index_bits(slots)) for slots in (KEY_SLOTS, VALUE_SLOTS, QUERY_SLOTS))
+    k_place, v_place, q_place = (unsigned(len(row)) for row in (k_row, v_row, q_row))
     last_word = bit()
-    key_bits, query_bits = log2_ceil(config.array_keys), log2_ceil(config.max_rows)
-    key_mask, query_mask = config.array_keys - 1, config.max_rows - 1
 
     @always_comb
     def unpack():
@@ -53,9 +53,9 @@ def receiver(
     def write():
         word.next = data
         write_word.next = count
-        k_row.next = (k_slot << key_bits) | (row & key_mask)
-        q_row.next = (q_slot << query_bits) | (row & query_mask)
-        v_row.next = (v_slot << key_bits) | (row & key_mask)
+        k_row.next = k_place
+        q_row.next = q_place
+        v_row.next = v_place
         done_rows.next = rows
         if reset:
             k_write.next = False
@@ -85,16 +85,19 @@ def receiver(
             if pop:
                 row.next = 0
                 if kind == LOAD_K:
-                    k_slot.next = (k_slot + 1) & (KEY_SLOTS - 1)
+                    k_slot.next = k_slot + 1
                 elif kind == LOAD_Q:
-                    q_slot.next = (q_slot + 1) & (QUERY_SLOTS - 1)
+                    q_slot.next = q_slot + 1
                 else:
-                    v_slot.next = (v_slot + 1) & (VALUE_SLOTS - 1)
+                    v_slot.next = v_slot + 1
 
     depth = 1 << log2_ceil(LOADS)
     return (
         join([load_kind, load_rows], record),
-        queue(clk, reset, load_push, record, pop, head, head_valid, depth),
+        queue(clk, reset, load_push, record, pop, head, unused_valid, depth),
+        place(k_slot, row, k_place),
+        place(q_slot, row, q_place),
+        place(v_slot, row, v_place),
         unpack,
         ends,
         complete,

@@ -4,7 +4,7 @@ from myhdl import always, block
 
 from golden.config import log2_ceil
 from hw.ports import Descriptor
-from hw.signals import unsigned
+from hw.signals import round_up, unsigned
 
 
 class Run(Descriptor):
@@ -47,19 +47,55 @@ def latch(clk, load, value, held):
 def derive(clk, run, config):
     """Bytes and words of a memory row, chunks, and the valid elements of the last chunk."""
     element_shift, word_shift = log2_ceil(config.element_bytes), log2_ceil(config.word_bytes)
-    depth, depth_shift, word_bytes = config.array_depth, log2_ceil(config.array_depth), config.word_bytes
-    all_elements = (1 << depth) - 1
+    depth_shift = log2_ceil(config.array_depth)
+    qk_words, v_words = unsigned(len(run.qk_words)), unsigned(len(run.v_words))
+    qk_chunks, v_chunks = unsigned(len(run.qk_chunks)), unsigned(len(run.v_chunks))
 
     @always(clk.posedge)
     def registers():
         run.qk_bytes.next = run.dim << element_shift
         run.v_bytes.next = run.value_dim << element_shift
-        run.qk_words.next = ((run.dim << element_shift) + word_bytes - 1) >> word_shift
-        run.v_words.next = ((run.value_dim << element_shift) + word_bytes - 1) >> word_shift
-        run.qk_chunks.next = (run.dim + depth - 1) >> depth_shift
-        run.v_chunks.next = (run.value_dim + depth - 1) >> depth_shift
-        run.qk_mask.next = all_elements >> ((depth - run.dim) & (depth - 1))
-        run.v_mask.next = all_elements >> ((depth - run.value_dim) & (depth - 1))
-        run.tail_elements.next = depth - ((depth - run.value_dim) & (depth - 1))
+        run.qk_words.next = qk_words
+        run.v_words.next = v_words
+        run.qk_chunks.next = qk_chunks
+        run.v_chunks.next = v_chunks
 
-    return registers
+    return (
+        registers,
+        round_up(run.dim, word_shift - element_shift, qk_words),
+        round_up(run.value_dim, word_shift - element_shift, v_words),
+        round_up(run.dim, depth_shift, qk_chunks),
+        round_up(run.value_dim, depth_shift, v_chunks),
+        last_chunk(clk, run, depth_shift),
+    )
+
+
+@block
+def last_chunk(clk, run, depth_shift):
+    """The valid elements of the last chunk of 2**depth_shift: how many there are, and a bit for each."""
+    depth = 1 << depth_shift
+    masks = ((1 << depth) - 1, *((1 << elements) - 1 for elements in range(1, depth)))
+
+    if depth_shift == 0:
+
+        @always(clk.posedge)
+        def registers():
+            run.qk_mask.next = 1
+            run.v_mask.next = 1
+            run.tail_elements.next = 1
+
+        return registers
+
+    @always(clk.posedge)
+    def look_up():
+        run.qk_mask.next = masks[run.dim[depth_shift:]]
+        run.v_mask.next = masks[run.value_dim[depth_shift:]]
+
+    @always(clk.posedge)
+    def count():
+        if run.value_dim[depth_shift:] == 0:
+            run.tail_elements.next = depth
+        else:
+            run.tail_elements.next = run.value_dim[depth_shift:]
+
+    return look_up, count

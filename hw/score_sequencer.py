@@ -3,8 +3,8 @@
 from myhdl import always, always_comb, block
 
 from golden import latency
-from golden.config import QUERY_SLOTS, log2_ceil
-from hw.signals import bit, signed, unsigned
+from golden.config import QUERY_SLOTS
+from hw.signals import bit, index_bits, place, signed, unsigned
 
 
 @block
@@ -27,11 +27,10 @@ def score_sequencer(
     of the tile that the row sees), start (the row's first tile), row_final (its last), last_final (last of the
     tile's final rows).
     """
-    query_bits = log2_ceil(config.max_rows)
     capacity, loop = config.p_rows, latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1
     left = unsigned(len(tile.streamed))
-    chunk, pass_chunk = unsigned(len(chunks)), unsigned(len(chunks))
+    chunk, pass_chunk = (unsigned(index_bits(config.max_chunks)) for _ in range(2))
     p_free = unsigned(capacity.bit_length())
     q_ready = unsigned(QUERY_SLOTS.bit_length())
     bank, pass_bank = bit(), bit()
@@ -39,6 +38,7 @@ def score_sequencer(
     last = bit()  # the pass that could go next is its tile's last chunk
     limit = signed(len(tile.diagonal) + 1)
     keys, final_end = unsigned(len(tile.keys)), unsigned(len(tile.first_row))
+    row_bits, key_bits = len(row), len(visible)
 
     @always_comb
     def decide():
@@ -72,7 +72,7 @@ def score_sequencer(
             if go:
                 valid.next = True
                 left.next = tile.streamed - 1
-                row.next = tile.first_row
+                row.next = tile.first_row[row_bits:]
                 pass_chunk.next = chunk
                 pass_bank.next = bank
                 limit.next = tile.diagonal + tile.first_row
@@ -107,7 +107,7 @@ def score_sequencer(
             q_ready.next = 0
         else:
             if tile_pop and p_release:
-                p_free.next = p_free - tile.streamed + p_released
+                p_free.next = p_free + p_released - tile.streamed
             elif tile_pop:
                 p_free.next = p_free - tile.streamed
             elif p_release:
@@ -119,7 +119,6 @@ def score_sequencer(
 
     @always_comb
     def read():
-        read_row.next = (pass_bank << query_bits) | row
         read_chunk.next = pass_chunk
         if pass_chunk + 1 == chunks:
             mask.next = tail_mask
@@ -134,8 +133,9 @@ def score_sequencer(
         if causal and limit < 1:
             visible.next = 0
         elif causal and limit < keys:
-            visible.next = limit
+            visible.next = limit[key_bits:]
         else:
             visible.next = keys
 
-    return decide, start_pass, pops, passes, room, read, count_visible
+    instances = [place(pass_bank, row, read_row)]
+    return instances, decide, start_pass, pops, passes, room, read, count_visible

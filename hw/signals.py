@@ -1,6 +1,6 @@
 """Signal constructors and lane packing shared by all blocks."""
 
-from myhdl import ConcatSignal, Signal, always_comb, block, intbv
+from myhdl import ConcatSignal, Signal, always_comb, block, concat, intbv, modbv
 
 
 def bit():
@@ -11,6 +11,11 @@ def bit():
 def unsigned(width):
     """Unsigned vector of `width` bits."""
     return Signal(intbv(0)[width:])
+
+
+def wrapping(width):
+    """Unsigned vector of `width` bits that keeps the low bits of what it is set to: for counters that wrap around."""
+    return Signal(modbv(0)[width:])
 
 
 def signed(width):
@@ -71,6 +76,44 @@ def to_signed(vector, value):
         value.next = vector.signed()
 
     return cast
+
+
+@block
+def place(high, low, address, skip=0):
+    """address = high, and below it as many bits of low, from bit `skip` up, as there is room for. Combinational."""
+    bits = len(address) - len(high)
+    if bits == 0:
+        return copy(high, address)
+
+    @always_comb
+    def drive():
+        address.next = concat(high, low[skip + bits : skip])
+
+    return drive
+
+
+@block
+def round_up(value, shift, result):
+    """result = value / 2**shift, to the next whole number. Combinational."""
+    if shift == 0:
+        return copy(value, result)
+
+    if shift >= len(value):
+
+        @always_comb
+        def drive():
+            result.next = value != 0
+
+    else:
+
+        @always_comb
+        def drive():
+            if value[shift:] != 0:
+                result.next = value[:shift] + 1
+            else:
+                result.next = value[:shift]
+
+    return drive
 
 
 @block

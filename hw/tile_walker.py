@@ -60,11 +60,12 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
     walker's registers.
     """
     tile_keys = config.array_keys
-    length_bits = len(n_q)
+    length_bits, row_bits, key_bits = len(n_q), len(rows), len(tile.keys)
+    last_bits = min(row_bits, length_bits)  # of the rows that are left for the last block
     rows_left, keys_left = unsigned(length_bits), unsigned(length_bits)
     block_diagonal = signed(len(tile.diagonal))
     boundary = signed(len(tile.diagonal) + 1)
-    final_end, first_row = unsigned(len(rows)), unsigned(len(rows))
+    final_end, first_row = unsigned(row_bits), unsigned(row_bits)
     last_keys, last_block = bit(), bit()
     first = bit()
     diagonal = signed(len(tile.diagonal))
@@ -75,11 +76,11 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
         last_keys.next = keys_left <= tile_keys
         boundary.next = tile_keys + 1 - diagonal
         if rows_left <= q_rows:
-            rows.next = rows_left
+            rows.next = rows_left[last_bits:]
         else:
             rows.next = q_rows
         if keys_left <= tile_keys:
-            tile.keys.next = keys_left
+            tile.keys.next = keys_left[key_bits:]
         else:
             tile.keys.next = tile_keys
 
@@ -91,7 +92,7 @@ def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile
             if boundary > rows:
                 final_end.next = rows
             else:
-                final_end.next = boundary
+                final_end.next = boundary[row_bits:]
         else:
             final_end.next = first_row
 

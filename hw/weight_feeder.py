@@ -6,7 +6,7 @@ from golden import latency
 from golden.config import log2_ceil
 from hw.delay import delay
 from hw.queue import queue
-from hw.signals import bit, unsigned
+from hw.signals import bit, index_bits, place, unsigned, wrapping
 
 
 @block
@@ -33,12 +33,11 @@ def weight_feeder(
 
     Parameters: slots: tiles in the buffer.
     """
-    key_bits = log2_ceil(config.array_keys)
     last_key = config.array_keys - 1
     busy, begin_read, finish, loaded, tile_valid = bit(), bit(), bit(), bit(), bit()
     tile_keys = unsigned(len(tile_rows))
-    key, chunk = unsigned(max(1, key_bits)), unsigned(len(read_chunk))
-    slot = unsigned(log2_ceil(slots))
+    key, chunk = unsigned(index_bits(config.array_keys)), unsigned(len(read_chunk))
+    slot = wrapping(log2_ceil(slots))
     first_read = bit()
     all_elements = (1 << config.array_depth) - 1
 
@@ -56,7 +55,6 @@ def weight_feeder(
 
     @always_comb
     def read():
-        read_row.next = (slot << key_bits) | key
         read_chunk.next = chunk
         if key >= tile_keys:
             mask.next = 0
@@ -82,7 +80,7 @@ def weight_feeder(
                 key.next = key - 1
             if freed:
                 chunk.next = 0
-                slot.next = (slot + 1) & (slots - 1)
+                slot.next = slot + 1
             elif finish:
                 chunk.next = chunk + 1
             if take:
@@ -95,6 +93,7 @@ def weight_feeder(
         begin_chunk,
         read,
         step,
+        place(slot, key, read_row),
         queue(clk, reset, tile_done, tile_rows, freed, tile_keys, tile_valid, slots),
         delay(clk, busy, shift, latency.FEED, reset),
         delay(clk, first_read, first, latency.FEED, reset),

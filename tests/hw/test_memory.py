@@ -3,38 +3,16 @@
 import random
 
 import pytest
-from myhdl import block
 
 from golden.config import NAMED
 from golden.job import MAX_LATENCY
-from hw.delay import delay
 from hw.memory import memory
 from hw.ports import ReadPort, WritePort
 from hw.signals import bit, index_bits, unsigned
 from tests.hw.flow import FLOWS, either
 from tests.hw.harness import BACKENDS, run
 
-OUTPUTS = ("fetch_ready", "write_ready", "fetch_data_valid", "fetch_data", "host_q", "read_bytes", "write_bytes")
-
-
-@block
-def renamed(
-    clk, reset, fetch, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear,
-    config,
-):  # fmt: skip
-    """The memory with its ports on wires of their own.
-
-    read.bytes and read_bytes would be one name at the top, and MyHDL cannot convert a slice of a top-level input.
-    """
-    inner = WritePort(config)
-    return memory(
-        clk, reset, fetch, inner, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, clear,
-        config,
-    ), [
-        delay(clk, write.valid, inner.valid, 0), delay(clk, inner.ready, write.ready, 0),
-        delay(clk, write.address, inner.address, 0), delay(clk, write.data, inner.data, 0),
-        delay(clk, write.strobe, inner.strobe, 0),
-    ]  # fmt: skip
+OUTPUTS = ("read_ready", "write_ready", "read_data_valid", "read_data", "host_q", "bytes_read", "bytes_written")
 
 
 class Script:
@@ -67,7 +45,7 @@ class Script:
         self.inputs.append(
             {
                 "reset": reset, "clear": clear, "latency": self.latency,
-                "fetch_valid": int(read is not None), "fetch_address": read_address, "fetch_bytes": read_bytes,
+                "read_valid": int(read is not None), "read_address": read_address, "read_bytes": read_bytes,
                 "write_valid": int(write is not None), "write_address": address, "write_data": word,
                 "write_strobe": strobe, "host_write": int(host is not None), "host_address": host_address,
                 "host_data": host_word,
@@ -131,17 +109,17 @@ class Script:
     def check(self, backend):
         config = self.config
         signals = {
-            "reset": bit(), "fetch": ReadPort(config), "write": WritePort(config), "latency": unsigned(7),
+            "reset": bit(), "read": ReadPort(config), "write": WritePort(config), "latency": unsigned(7),
             "host_write": bit(), "host_address": unsigned(index_bits(config.memory_words)),
             "host_data": unsigned(config.word_bits), "host_q": unsigned(config.word_bits),
-            "read_bytes": unsigned(32), "write_bytes": unsigned(32), "clear": bit(),
+            "bytes_read": unsigned(32), "bytes_written": unsigned(32), "clear": bit(),
         }  # fmt: skip
         inputs = {name: [values[name] for values in self.inputs] for name in self.inputs[0]}
-        trace = run(renamed, signals, inputs, OUTPUTS, backend, {"config": config})
+        trace = run(memory, signals, inputs, OUTPUTS, backend, {"config": config})
         for cycle in range(1, len(self.inputs)):
-            state = tuple(trace[name][cycle] for name in ("fetch_ready", "write_ready", "read_bytes", "write_bytes"))
+            state = tuple(trace[name][cycle] for name in ("read_ready", "write_ready", "bytes_read", "bytes_written"))
             assert state == self.expected[cycle], f"cycle {cycle}"
-            word = trace["fetch_data"][cycle] if trace["fetch_data_valid"][cycle] else None
+            word = trace["read_data"][cycle] if trace["read_data_valid"][cycle] else None
             assert word == self.answers.get(("read", cycle)), f"cycle {cycle}"
             if ("look", cycle) in self.answers:
                 assert trace["host_q"][cycle] == self.answers["look", cycle], f"cycle {cycle}"

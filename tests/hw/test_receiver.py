@@ -82,7 +82,7 @@ class Script:
         inputs = {name: [values[name] for values in self.inputs] for name in self.inputs[0]}
         signals = ports(self.config)
         outputs = [name for name in signals if name not in inputs]
-        trace = run(receiver, signals, inputs, outputs, backend, {"config": self.config}, after=2)
+        trace = run(receiver, signals, inputs, outputs, backend, after=2)
         writes, completions = [], []
         for name in KINDS.values():
             for cycle in cycles_of(trace[f"{name}_write"][1:]):

@@ -30,7 +30,7 @@ def ports(config):
     )  # fmt: skip
     return {name: bit() for name in bits} | {
         "tile": TileRecord(config), "chunks": unsigned(config.max_chunks.bit_length()), "tail_mask": unsigned(depth),
-        "mask": unsigned(depth), "p_released": unsigned(rows), "row": unsigned(rows),
+        "mask": unsigned(depth), "p_released": unsigned(rows), "row": unsigned(index_bits(config.max_rows)),
         "read_row": unsigned(index_bits(QUERY_SLOTS * config.max_rows)),
         "read_chunk": unsigned(index_bits(row_chunks(config))), "visible": unsigned(config.array_keys.bit_length()),
     }  # fmt: skip
