@@ -1,6 +1,6 @@
 """Signal constructors and lane packing shared by all blocks."""
 
-from myhdl import ConcatSignal, Signal, always_comb, block, intbv
+from myhdl import ConcatSignal, Signal, always_comb, block, intbv, modbv
 
 
 def bit():
@@ -11,6 +11,11 @@ def bit():
 def unsigned(width):
     """Unsigned vector of `width` bits."""
     return Signal(intbv(0)[width:])
+
+
+def wrapping(width):
+    """Unsigned vector of `width` bits that wraps around."""
+    return Signal(modbv(0)[width:])
 
 
 def signed(width):
