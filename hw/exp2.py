@@ -17,7 +17,7 @@ def exp2(clk, maximum, z, visible, p):
 
     Ports: clk; maximum: signed 21 bits, an integer; z: signed 32 bits, s20.12; visible: one bit; p: UQ1.16.
     """
-    x = signed(Z_BITS + 3)
+    x = signed(Z_BITS + 2)
     fraction = unsigned(Z_FRACTION)
     read, entry = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
     by_16, by_4 = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
@@ -57,8 +57,8 @@ def exp2(clk, maximum, z, visible, p):
             by_4.next = by_16
         k_last.next = k_low[0]
         if k_last:
-            p.next = ((by_4 >> 1) + 1) >> 1
+            p.next = by_4[:2] + by_4[1]
         else:
-            p.next = (by_4 + 1) >> 1
+            p.next = by_4[:1] + by_4[0]
 
     return subtract, address, rom(clk, fraction, read, exp2_table()), shift

@@ -17,7 +17,8 @@ def pe(clk, act_in, act_out, psum_in, psum_out, weight_in, weight_out, shift, sw
     None in the first row, which adds to nothing.
     """
     active = Signal(weight_in.val)
-    product = signed(len(act_in) + len(weight_in))
+    # The first row's sum is as wide as its products get, which is less where an activation is never negative.
+    product = signed(min(len(act_in) + len(weight_in), len(psum_out)))
 
     @always(clk.posedge)
     def multiply():

@@ -1,6 +1,6 @@
 """Running row maximum of the online softmax, and the rescale shift it causes."""
 
-from myhdl import always, always_comb, block
+from myhdl import always, always_comb, block, concat
 
 from golden.formats import MAX_BITS, SHIFT_BITS
 from hw.ram import ram
@@ -26,7 +26,7 @@ def running_maximum(clk, top, row, start, valid, any_visible, maximum, shift, fr
     clamp = (1 << SHIFT_BITS) - 1
     write, write_row = bit(), unsigned(index_bits(rows))
     new_state, old_state = unsigned(state_bits), unsigned(state_bits)
-    ceiling = signed(MAX_BITS)
+    ceiling, carry = signed(MAX_BITS), signed(2)
     start_2, valid_2, any_2 = bit(), bit(), bit()
     row_2 = unsigned(index_bits(rows))
     stored, known = signed(MAX_BITS), bit()
@@ -34,9 +34,13 @@ def running_maximum(clk, top, row, start, valid, any_visible, maximum, shift, fr
     difference = unsigned(MAX_BITS)
     new_seen, fresh_3, seen_3 = bit(), bit(), bit()
 
+    @always_comb
+    def round_up():
+        carry.next = top[0]
+
     @always(clk.posedge)
     def ceil():
-        ceiling.next = (top + 1) >> 1
+        ceiling.next = (top >> 1) + carry
         start_2.next = start
         valid_2.next = valid
         any_2.next = any_visible
@@ -63,7 +67,7 @@ def running_maximum(clk, top, row, start, valid, any_visible, maximum, shift, fr
 
     @always_comb
     def state():
-        new_state.next = (new_seen << MAX_BITS) | maximum[MAX_BITS:]
+        new_state.next = concat(new_seen, maximum[MAX_BITS:])
 
     @always(clk.posedge)
     def rescale():
@@ -76,8 +80,9 @@ def running_maximum(clk, top, row, start, valid, any_visible, maximum, shift, fr
         if difference > clamp:
             shift.next = clamp
         else:
-            shift.next = difference
+            shift.next = difference[SHIFT_BITS:]
         fresh.next = fresh_3
         seen.next = seen_3
 
-    return ceil, unpack, compare, state, rescale, ram(clk, write, write_row, new_state, row, old_state, rows)
+    states = ram(clk, write, write_row, new_state, row, old_state, rows)
+    return round_up, ceil, unpack, compare, state, rescale, states

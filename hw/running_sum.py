@@ -21,13 +21,9 @@ def running_sum(clk, read_row, row, valid, fresh, shift, addend, total, rows):
     """
     bits = len(total)
     stored = unsigned(bits)
-    old, shifted = signed(bits + 1), signed(bits + 2)
-    tile_sum = signed(len(addend) + 1)
+    # No sign and no carry beyond l's width: `shifted` without the sign that the shifter works with.
+    old, shifted = signed(bits + 1), signed(bits + 1)
     write, write_row = bit(), unsigned(index_bits(rows))
-
-    @always_comb
-    def extend():
-        tile_sum.next = addend
 
     @always_comb
     def clear():
@@ -38,13 +34,12 @@ def running_sum(clk, read_row, row, valid, fresh, shift, addend, total, rows):
 
     @always(clk.posedge)
     def add():
-        total.next = (shifted + (tile_sum << 1) + 1) >> 1
+        total.next = shifted[:1] + addend + shifted[0]
         write.next = valid
         write_row.next = row
 
     return (
         ram(clk, write, write_row, total, read_row, stored, rows),
-        extend,
         clear,
         shifter(clk, old, shift, shifted),
         add,

@@ -1,6 +1,6 @@
 """Score to log domain: z = saturate(half_up(S * mantissa >> shift))."""
 
-from myhdl import always, always_comb, block, intbv
+from myhdl import always, always_comb, block, intbv, modbv
 
 from golden.formats import SCALE_BITS, Z_BITS
 from hw.shifter import shifter
@@ -21,14 +21,15 @@ def scale(clk, s, mantissa, shift, z, saturated):
     """
     bits = max(len(s), LOW_BITS + 1)
     wide = signed(bits)
+    # A product needs no bit for the sign of mantissa, which is positive: no product is -1 * -1 at full scale.
     low, high = signed(LOW_BITS + 1), signed(bits - LOW_BITS)
-    low_product, high_product = signed(LOW_BITS + SCALE_BITS + 2), signed(len(high) + SCALE_BITS + 1)
-    product = signed(bits + SCALE_BITS + 1)
+    low_product, high_product = signed(LOW_BITS + SCALE_BITS + 1), signed(len(high) + SCALE_BITS)
+    product = signed(bits + SCALE_BITS)
     shifted = signed(len(product) + 1)
     factor = signed(SCALE_BITS + 1)
     z_max, z_min = (1 << (Z_BITS - 1)) - 1, -(1 << (Z_BITS - 1))
-
-    rounded_limit = 1 << len(product)
+    rounded_bits, sign_bit = len(product), Z_BITS - 1
+    ones = (1 << (rounded_bits - sign_bit)) - 1
 
     @always_comb
     def extend():
@@ -37,7 +38,7 @@ def scale(clk, s, mantissa, shift, z, saturated):
     @always(clk.posedge)
     def multiply():
         low.next = wide[LOW_BITS:]
-        high.next = wide >> LOW_BITS
+        high.next = wide[bits:LOW_BITS].signed()
         factor.next = mantissa
         low_product.next = low * factor
         high_product.next = high * factor
@@ -45,16 +46,17 @@ def scale(clk, s, mantissa, shift, z, saturated):
 
     @always(clk.posedge)
     def round_and_saturate():
-        rounded = intbv(0, min=-rounded_limit, max=rounded_limit)
-        rounded[:] = (shifted + 1) >> 1
-        # In range if the sign bit and all above it agree; no comparison with constants of 32 bits, which
-        # MyHDL writes as unsigned.
-        saturated.next = (rounded >> (Z_BITS - 1)) != 0 and (rounded >> (Z_BITS - 1)) != -1
-        if (rounded >> (Z_BITS - 1)) > 0:
-            z.next = z_max
-        elif (rounded >> (Z_BITS - 1)) < -1:
-            z.next = z_min
+        rounded = modbv(0)[rounded_bits:]
+        rounded[:] = shifted[rounded_bits + 1 : 1] + shifted[0]
+        # In range if z's sign bit and all above it agree.
+        if rounded[rounded_bits:sign_bit] == 0 or rounded[rounded_bits:sign_bit] == ones:
+            z.next = rounded[Z_BITS:].signed()
+            saturated.next = False
         else:
-            z.next = rounded
+            if rounded[rounded_bits - 1]:
+                z.next = intbv(z_min)[Z_BITS:].signed()
+            else:
+                z.next = intbv(z_max)[Z_BITS:].signed()
+            saturated.next = True
 
     return extend, multiply, shifter(clk, product, shift, shifted), round_and_saturate

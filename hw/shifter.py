@@ -9,52 +9,62 @@ from hw.signals import signed, unsigned
 def shifter(clk, x, shift, y):
     """y = floor(2*x / 2**shift): x shifted right, with one guard bit below.
 
-    Half-up rounding is then (y + 1) >> 1; a consumer that adds anyway gives the 1 as its carry in:
-    half_up(x, shift) + b = (y + (2*b + 1)) >> 1.
+    Half-up rounding is then (y >> 1) + y[0]; a consumer that adds anyway takes y[0] as its carry in.
 
     Latency: 3 cycles (golden.latency.SHIFTER), two multiplexer levels a stage, the largest shifts first.
     Throughput: one a cycle.
 
-    Ports: clk; x: signed; shift: unsigned, up to 6 bits; y: signed, one bit wider than x.
+    Ports: clk; x: signed; shift: unsigned, up to 6 bits; y: signed, at most one bit wider than x. A narrower y has
+    the low bits of the result, and no stage computes more than these need.
     """
     width = len(x) + 1
-    first, second = signed(width), signed(width)
-    middle, low = unsigned(4), unsigned(2)
     guarded = signed(width)
+    first, second = signed(min(width, len(y) + 15)), signed(min(width, len(y) + 3))
     amount = unsigned(6)
+    high, middle, early_low, low = (unsigned(2) for _ in range(4))
 
     @always_comb
     def guard():
         guarded.next = x << 1
         amount.next = shift
 
-    @always(clk.posedge)
-    def levels():
-        if amount[5] and amount[4]:
-            first.next = guarded >> 48
-        elif amount[5]:
-            first.next = guarded >> 32
-        elif amount[4]:
-            first.next = guarded >> 16
-        else:
-            first.next = guarded
-        middle.next = amount[4:]
-        if middle[3] and middle[2]:
-            second.next = first >> 12
-        elif middle[3]:
-            second.next = first >> 8
-        elif middle[2]:
-            second.next = first >> 4
-        else:
-            second.next = first
-        low.next = middle[2:]
-        if low[1] and low[0]:
-            y.next = second >> 3
-        elif low[1]:
-            y.next = second >> 2
-        elif low[0]:
-            y.next = second >> 1
-        else:
-            y.next = second
+    @always_comb
+    def largest():
+        high.next = amount[6:4]
 
-    return guard, levels
+    @always(clk.posedge)
+    def smaller():
+        middle.next = amount[4:2]
+        early_low.next = amount[2:]
+        low.next = early_low
+
+    return (
+        guard,
+        largest,
+        smaller,
+        stage(clk, guarded, high, 16, first),
+        stage(clk, first, middle, 4, second),
+        stage(clk, second, low, 1, y),
+    )
+
+
+@block
+def stage(clk, x, count, step, y):
+    """y = x >> step * count, or the low bits of that; count has two bits. One cycle."""
+    width, result = len(x), len(y)
+    # From `low` up to `top`; beyond the sign bit there are only copies of it.
+    low_1, low_2, low_3 = (min(places * step, width - 1) for places in (1, 2, 3))
+    top_1, top_2, top_3 = (min(width, low + result) for low in (low_1, low_2, low_3))
+
+    @always(clk.posedge)
+    def select():
+        if count[1] and count[0]:
+            y.next = x[top_3:low_3].signed()
+        elif count[1]:
+            y.next = x[top_2:low_2].signed()
+        elif count[0]:
+            y.next = x[top_1:low_1].signed()
+        else:
+            y.next = x[result:].signed()
+
+    return select

@@ -41,7 +41,6 @@ def systolic_array(
     keys, lanes = (cols, rows) if keys_on == "columns" else (rows, cols)
 
     # Key position k may shift from k cycles after `first`; all stop together.
-    started = [bit() for _ in range(keys)]
     enable = [[bit() for _ in range(lanes)] for _ in range(keys)]
     swaps = [bit() for _ in range(rows + cols - 1)]
 
@@ -61,9 +60,10 @@ def systolic_array(
             delay(clk, weight_lanes[lane], skewed_weight[lane], lane),
             to_signed(skewed_weight[lane], weight[lane][0]),
         ]
+    instances.append(delay(clk, shift, enable[0][0], 0))
+    for key in range(1, keys):
+        instances.append(stagger(clk, shift, first, enable[key - 1][0], enable[key][0]))
     for key in range(keys):
-        previous = None if key == 0 else started[key - 1]
-        instances.append(stagger(clk, shift, first, previous, enable[key][0], started[key]))
         for lane in range(1, lanes):
             instances.append(delay(clk, enable[key][lane - 1], enable[key][lane], 1))
     instances.append(delay(clk, swap, swaps[0], 0))
@@ -96,22 +96,16 @@ def systolic_array(
 
 
 @block
-def stagger(clk, shift, first, previous, enable, started):
+def stagger(clk, shift, first, previous, enable):
     """Shift enable of one key position: one cycle after the previous position's, none in the first cycle of a load."""
-    if previous is None:
-
-        @always_comb
-        def head():
-            enable.next = shift
-
-    else:
-
-        @always_comb
-        def head():
-            enable.next = shift and previous and not first
+    started = bit()
 
     @always(clk.posedge)
     def remember():
-        started.next = enable
+        started.next = previous
 
-    return head, remember
+    @always_comb
+    def head():
+        enable.next = shift and started and not first
+
+    return remember, head

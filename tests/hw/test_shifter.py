@@ -37,6 +37,22 @@ def test_every_shift(width, backend):
 
 
 @BACKENDS
+@pytest.mark.parametrize(("width", "result"), [(27, 27), (34, 19), (48, 19), (20, 1)])
+def test_a_narrow_result(width, result, backend):
+    """A result of fewer bits has the low ones."""
+    rng = np.random.default_rng(result)
+    x = [value for _ in range(64) for value in extremes(width)]
+    shift = [amount for amount in range(64) for _ in extremes(width)]
+    x += rng.integers(-(1 << (width - 1)), 1 << (width - 1), 500).tolist()
+    shift += rng.integers(0, 64, 500).tolist()
+    ports = {"x": signed(width), "shift": unsigned(6), "y": signed(result)}
+    trace = run(shifter, ports, {"x": x, "shift": shift}, ["y"], backend, after=latency.SHIFTER)
+    mask = (1 << result) - 1
+    expected = [(2 * value >> amount) & mask for value, amount in zip(x, shift, strict=True)]
+    assert [value & mask for value in trace["y"][latency.SHIFTER :]] == expected
+
+
+@BACKENDS
 def test_a_narrow_shift_input(backend):
     """The amount may have fewer than six bits."""
     x = [-(1 << 19), (1 << 19) - 1, -1, 12345, -54321] * 4
