@@ -279,8 +279,8 @@ def _fresh_arguments(arguments):
 def _shape(value):
     """What tells one argument from another; a string of it is part of a module's name."""
     if isinstance(value, SignalType):
-        kind = "" if isinstance(value._init, bool) else type(value._init).__name__
-        return f"{kind}{'s' if value.min is not None and value.min < 0 else 'u'}{len(value)}"
+        kind = "b" if isinstance(value._init, bool) else "s" if value.min is not None and value.min < 0 else "u"
+        return f"{kind}{len(value)}"
     if _is_bundle(value):
         return type(value).__name__, tuple((name, _shape(signal)) for name, signal in vars(value).items())
     return value
