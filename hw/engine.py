@@ -76,7 +76,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
 
     @always(clk.posedge)
     def count():
-        if accept:
+        if reset or accept:
             counters.busy.next = 0
             counters.compute.next = 0
             counters.tiles.next = 0
@@ -91,7 +91,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, counters, debug, co
             if any_saturated:
                 counters.saturated.next = True
 
-    instances += [accept_start, control, count, run_registers(clk, accept, descriptor, run, config)]
+    instances += [accept_start, control, count, run_registers(clk, reset, accept, descriptor, run, config)]
 
     # ---- memory reads: planner, bursts, and words into the buffers
 

@@ -148,6 +148,8 @@ def loader(
     def bursts():
         if reset:
             read.valid.next = False
+            read.address.next = 0
+            kind.next = LOAD_K
         else:
             if take:
                 read.valid.next = True
@@ -179,7 +181,7 @@ def loader(
 
     @always(clk.posedge)
     def count():
-        if start:
+        if reset or start:
             counters.k_bytes.next = 0
             counters.q_bytes.next = 0
             counters.v_bytes.next = 0

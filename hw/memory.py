@@ -114,7 +114,7 @@ def memory(
 
     @always(clk.posedge)
     def count():
-        if clear:
+        if reset or clear:
             bytes_read.next = 0
             bytes_written.next = 0
         else:

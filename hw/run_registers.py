@@ -21,23 +21,25 @@ class Run(Descriptor):
 
 
 @block
-def run_registers(clk, load, descriptor, run, config):
+def run_registers(clk, reset, load, descriptor, run, config):
     """Latch the descriptor with load; the derived fields follow one cycle later.
 
-    Ports: clk; load: one bit; descriptor: Descriptor; run: Run (out).
+    Ports: clk; reset: clears the fields; load: one bit; descriptor: Descriptor; run: Run (out).
     """
     fields = Descriptor(config).names()
     derived = derive(clk, run, config)
-    return derived, [latch(clk, load, getattr(descriptor, name), getattr(run, name)) for name in fields]
+    return derived, [latch(clk, reset, load, getattr(descriptor, name), getattr(run, name)) for name in fields]
 
 
 @block
-def latch(clk, load, value, held):
-    """held takes value with load."""
+def latch(clk, reset, load, value, held):
+    """held takes value with load, 0 with reset."""
 
     @always(clk.posedge)
     def register():
-        if load:
+        if reset:
+            held.next = 0
+        elif load:
             held.next = value
 
     return register

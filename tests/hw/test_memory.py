@@ -71,7 +71,7 @@ class Script:
                 # No write comes between the words of a burst, so that they may be looked up now.
                 value = self.words[(read_address + index) % self.config.memory_words]
                 self.answers["read", now + 1 + self.latency + index] = value
-        if clear:
+        if clear or reset:
             self.read_bytes = self.write_bytes = 0
         return taken
 

@@ -31,7 +31,7 @@ def test_every_dimension(name, backend):
         inputs["descriptor_value_dim"] += [value_dim, config.max_dim, 1]
     outputs = ["run_dim", "run_value_dim", "run_tail_elements"]
     outputs += [f"run_{operand}_{field}" for operand in ("qk", "v") for field in DERIVED]
-    ports = {"load": bit(), "descriptor": Descriptor(config), "run": Run(config)}
+    ports = {"reset": bit(), "load": bit(), "descriptor": Descriptor(config), "run": Run(config)}
     trace = run(run_registers, ports, inputs, outputs, backend, {"config": config})
     for index, (dim, value_dim) in enumerate(zip(dims, reversed(dims), strict=True)):
         found = {name: values[3 * index + 2] for name, values in trace.items()}
@@ -45,13 +45,13 @@ def test_every_dimension(name, backend):
 def test_every_field_is_held(backend):
     config = CONFIGS["tiny"]
     names = Descriptor(config).names()
-    inputs = {"load": [1, 0, 0, 1, 0]}
+    inputs = {"load": [1, 0, 0, 1, 0, 1, 0], "reset": [0, 0, 0, 0, 0, 1, 0]}
     for index, name in enumerate(names):
         limit = getattr(Descriptor(config), name).max or 2
-        inputs[f"descriptor_{name}"] = [(value + index) % min(limit, 9) for value in (1, 2, 3, 5, 7)]
-    inputs["descriptor_dim"] = inputs["descriptor_value_dim"] = [5, 2, 3, 16, 7]
-    ports = {"load": bit(), "descriptor": Descriptor(config), "run": Run(config)}
+        inputs[f"descriptor_{name}"] = [(value + index) % min(limit, 9) for value in (1, 2, 3, 5, 7, 4, 6)]
+    inputs["descriptor_dim"] = inputs["descriptor_value_dim"] = [5, 2, 3, 16, 7, 4, 6]
+    ports = {"reset": bit(), "load": bit(), "descriptor": Descriptor(config), "run": Run(config)}
     trace = run(run_registers, ports, inputs, [f"run_{name}" for name in names], backend, {"config": config})
     for name in names:
         given = inputs[f"descriptor_{name}"]
-        assert trace[f"run_{name}"][1:] == [given[0], given[0], given[0], given[3]]
+        assert trace[f"run_{name}"][1:] == [given[0], given[0], given[0], given[3], given[3], 0]
