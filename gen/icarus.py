@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -12,14 +13,22 @@ from pathlib import Path
 from myhdl import Cosimulation, CosimulationError
 
 from gen.cache import cache_folder, cached
-from gen.verilog import TOP, convert, fingerprint, flat_ports
+from gen.programs import SimulatorError, run_program
+from gen.verilog import TOP, fingerprint, flat_ports, system_sources
 from golden.config import EngineConfig
 
 PROGRAMS = ("iverilog", "iverilog-vpi", "vvp", "g++")  # the last builds MyHDL's VPI module
 
-
-class SimulatorError(RuntimeError):
-    """A simulator that cannot be used or failed; one sentence."""
+# Beside the harness: dumps every signal into the file that +waveform names.
+WAVEFORM = f"""
+module waveform;
+    reg [8*4096:1] file;
+    initial if ($value$plusargs("waveform=%s", file)) begin
+        $dumpfile(file);
+        $dumpvars(0, tb_{TOP});
+    end
+endmodule
+"""
 
 
 def missing() -> str | None:
@@ -38,13 +47,6 @@ def vpi_source() -> Path:
     return Path(sys.prefix) / "share" / "myhdl" / "cosimulation" / "icarus"
 
 
-def _command(what: str, *arguments, folder: Path) -> None:
-    done = subprocess.run([str(part) for part in arguments], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        raise SimulatorError(f"{what} failed: {lines[0] if lines else f'exit code {done.returncode}'}")
-
-
 def vpi_module() -> Path:
     """Folder that holds myhdl.vpi, built on first use."""
     sources = [vpi_source() / name for name in ("myhdl.c", "myhdl_table.c")]
@@ -52,7 +54,7 @@ def vpi_module() -> Path:
     digest = hashlib.sha256(version + b"".join(source.read_bytes() for source in sources)).hexdigest()[:24]
 
     def build(folder: Path) -> None:
-        _command("building MyHDL's VPI module", "iverilog-vpi", "--name=myhdl", *sources, folder=folder)
+        run_program("building MyHDL's VPI module", "iverilog-vpi", "--name=myhdl", *sources, folder=folder)
 
     return cached(f"vpi-{digest}", build, "myhdl.vpi").parent
 
@@ -62,19 +64,24 @@ def _compiled(config: EngineConfig, notice: Callable[[str], None]) -> Path:
 
     def build(folder: Path) -> None:
         notice(f"building the simulator of {config.name}, once for this version ...")
-        convert(config, folder)
-        _command(
-            "compiling the Verilog", "iverilog", "-g2005", "-o", "system.vvp", f"{TOP}.v", f"tb_{TOP}.v", folder=folder
-        )
+        sources = [source.name for source in system_sources(config, folder)]
+        (folder / "waveform.v").write_text(WAVEFORM)
+        run_program(
+            "compiling the Verilog", "iverilog", "-g2005", "-s", f"tb_{TOP}", "-s", "waveform", "-o", "system.vvp",
+            *sources, f"tb_{TOP}.v", "waveform.v", folder=folder,
+        )  # fmt: skip
 
     return cached(f"icarus-{config.name}-{fingerprint(config)}", build, "system.vvp")
 
 
-def cosimulation(config: EngineConfig, clk, reset, ports, notice: Callable[[str], None]) -> Cosimulation:
+def cosimulation(
+    config: EngineConfig, clk, reset, ports, notice: Callable[[str], None], trace: Path | None = None
+) -> Cosimulation:
     """The converted design as a MyHDL Cosimulation on the given ports; Simulation.quit ends its process.
 
     Args:
         notice: called with a sentence if something must be built first.
+        trace: file for a waveform (VCD), or None.
 
     Raises:
         SimulatorError: Icarus is missing, or a build step failed.
@@ -87,10 +94,11 @@ def cosimulation(config: EngineConfig, clk, reset, ports, notice: Callable[[str]
     except OSError as error:
         raise SimulatorError(
             f"the build cache {str(cache_folder())!r} cannot be written ({error.strerror}); "
-            "set XDG_CACHE_HOME to a writable folder or use --simulator myhdl"
+            "set XDG_CACHE_HOME to a writable folder with space, or use --simulator myhdl"
         ) from None
     # A list, since MyHDL splits strings at blanks; a shell, since vvp's own words do not belong on standard output.
     command = ["sh", "-c", 'exec "$@" >/dev/null', "sh", "vvp", "-n", "-M", str(module), "-m", "myhdl", str(program)]
+    command += [f"+waveform={os.path.abspath(trace)}"] if trace else []
     try:
         return Cosimulation(command, clk=clk, reset=reset, **flat_ports(ports))
     except CosimulationError:

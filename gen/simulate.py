@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
-from myhdl import Simulation
-from myhdl import _simulator as myhdl_state
+from myhdl import traceSignals
 
-from gen import icarus
-from gen.bench import Bench, BenchError, EngineResult, Run, stimulus
-from gen.icarus import SimulatorError
+from gen import icarus, verilator
+from gen.bench import Bench, EngineResult, Run
+from gen.device import BenchError, Device, SteppedDevice
+from gen.programs import SimulatorError
 from gen.verilog import shallow, system
 from golden.config import EngineConfig
 from golden.cycles import cycles
@@ -26,7 +28,7 @@ __all__ = [
     "simulate",
 ]
 
-SIMULATORS = ("myhdl", "icarus")
+SIMULATORS = ("verilator", "icarus", "myhdl")
 
 
 class EngineFault(RuntimeError):
@@ -34,7 +36,9 @@ class EngineFault(RuntimeError):
 
 
 def default_simulator() -> str:
-    """icarus where it can be used, else myhdl."""
+    """verilator where it can be used, else icarus, else myhdl."""
+    if not verilator.missing():
+        return "verilator"
     return "myhdl" if icarus.missing() else "icarus"
 
 
@@ -44,68 +48,80 @@ def simulate(
     simulator: str = "myhdl",
     progress: Callable[[int, int], None] | None = None,
     notice: Callable[[str], None] = lambda sentence: None,
+    trace: Path | None = None,
 ) -> list[EngineResult]:
     """Run heads one after the other on one instance of the engine.
 
     Args:
-        simulator: one of SIMULATORS: the MyHDL blocks themselves, or the converted Verilog in Icarus.
+        simulator: one of SIMULATORS: the converted Verilog in Verilator or Icarus, or the MyHDL blocks themselves.
         progress: called now and then with simulated and expected cycles, both over all runs and with loading
             and reading back.
         notice: called with a sentence before something that takes long.
+        trace: file for the waveform of all signals (VCD), or None. It is complete on return and after EngineFault.
 
     Raises:
         SimulatorError: the simulator cannot be used. EngineFault: the engine did not do its job.
-        JobError: a head does not fit into memory.
+        JobError: a head does not fit into memory. OSError: the waveform cannot be written.
     """
     busy = [cycles(config, run.job).busy for run in runs]
     expected = sum(busy) + sum(_transfer(config, run.job) for run in runs)
-    results: list[EngineResult] = []
 
-    def script(bench: Bench):
-        yield bench.restart()
-        for run, count in zip(runs, busy, strict=True):
-            # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
-            yield bench.run(run, 2 * count + 1000, results)
+    def script(bench: Bench) -> list[EngineResult]:
+        bench.restart()
+        # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
+        return [bench.run(run, 2 * count + 1000) for run, count in zip(runs, busy, strict=True)]
 
-    play(config, script, simulator, (lambda done: progress(done, expected)) if progress else None, notice)
-    return results
+    return play(config, script, simulator, (lambda done: progress(done, expected)) if progress else None, notice, trace)
 
 
 def play(
     config: EngineConfig,
-    script: Callable[[Bench], Generator],
+    script: Callable[[Bench], Any],
     simulator: str = "myhdl",
     progress: Callable[[int], None] | None = None,
     notice: Callable[[str], None] = lambda sentence: None,
-) -> None:
-    """Simulate the engine under a script of bench verbs, from power-up to the script's end.
+    trace: Path | None = None,
+) -> Any:
+    """Simulate the engine under script(bench), from power-up to the script's end; returns what the script does.
 
     Args:
-        script: given the bench, a generator that yields its verbs and clock edges.
-        progress: called now and then with the cycles so far. simulator, notice: as for simulate.
+        progress: called now and then with the cycles so far. simulator, notice, trace: as for simulate.
 
     Raises:
         SimulatorError: the simulator cannot be used. EngineFault: the bench or MyHDL found a fault.
+        OSError: the waveform cannot be written.
     """
-    bench = Bench(config, progress)
-    if simulator == "icarus":
-        design = icarus.cosimulation(config, bench.clk, bench.reset, bench.ports, notice)
-    elif simulator == "myhdl":
-        design = shallow(lambda: system(config, bench.clk, bench.reset, bench.ports))
-    else:
-        raise SimulatorError(f"unknown simulator {simulator!r}; choose one of {', '.join(SIMULATORS)}")
-    simulation = Simulation(design, *bench.clock(), stimulus(bench, script))
+    device = _device(config, simulator, notice, trace)
+    device.progress = progress
     try:
-        simulation.run(quiet=1)
+        return script(Bench(config, device))
     except BenchError as error:
         raise EngineFault(f"the engine is at fault: {error}") from None
-    except ValueError as error:  # MyHDL's bounds check on a signal
-        raise EngineFault(f"the engine is at fault: a signal left its range ({error})") from None
     finally:
-        if not simulation._finished:
-            simulation.quit()
-        # MyHDL remembers every signal ever made.
-        myhdl_state._signals.clear()
+        device.close()
+
+
+def _device(config: EngineConfig, simulator: str, notice: Callable[[str], None], trace: Path | None) -> Device:
+    if simulator == "verilator":
+        return verilator.VerilatorDevice(config, trace, notice)
+    if simulator == "icarus":
+        return SteppedDevice(
+            config, lambda clk, reset, ports: icarus.cosimulation(config, clk, reset, ports, notice, trace)
+        )
+    if simulator == "myhdl":
+        return SteppedDevice(
+            config, lambda clk, reset, ports: shallow(lambda: _traced(system(config, clk, reset, ports), trace))
+        )
+    raise SimulatorError(f"unknown simulator {simulator!r}; choose one of {', '.join(SIMULATORS)}")
+
+
+def _traced(design, trace: Path | None):
+    """The design, its signals traced into the file `trace` (.vcd) if there is one."""
+    if trace is None:
+        return design
+    traceSignals.directory, traceSignals.filename = str(trace.parent), trace.stem
+    traceSignals.tracebackup = False
+    return traceSignals(design)
 
 
 def _transfer(config: EngineConfig, job: Job) -> int:

@@ -85,3 +85,9 @@ def fingerprint(config: EngineConfig) -> str:
     return digest.hexdigest()[:24]
 
 
+
+
+def system_sources(config: EngineConfig, folder: Path) -> list[Path]:
+    """Write the Verilog of engine_system into `folder`; returns its source files, all that a simulator needs."""
+    convert(config, folder)
+    return [folder / f"{TOP}.v"]
