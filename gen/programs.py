@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import IO
 
 
 class SimulatorError(RuntimeError):
@@ -30,24 +31,24 @@ def run_programs(what: str, commands: Sequence[Sequence], folder: Path) -> None:
         SimulatorError: one failed; `what` and the first line of its output that names an error.
     """
     waiting = [[str(part) for part in command] for command in reversed(commands)]
-    running: list[tuple[subprocess.Popen, object]] = []
-    try:
-        while waiting or running:
-            while waiting and len(running) < processors():
-                running.append(_start(waiting.pop(), folder))
-            time.sleep(0.01)
-            for process, output in running.copy():
-                if process.poll() is not None:
-                    running.remove((process, output))
-                    with output:
+    running: list[tuple[subprocess.Popen, IO[bytes]]] = []
+    with ExitStack() as files:
+        try:
+            while waiting or running:
+                while waiting and len(running) < processors():
+                    output = files.enter_context(tempfile.TemporaryFile())  # not on the disk that may be full
+                    running.append((_start(waiting.pop(), folder, output), output))
+                time.sleep(0.01)
+                for process, output in running.copy():
+                    if process.poll() is not None:
+                        running.remove((process, output))
                         if process.returncode:
                             raise SimulatorError(f"{what} failed: {_reason(process, output)}")
-    finally:
-        for process, output in running:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # the compiler's own children, too
-            process.wait()
-            output.close()
+        finally:
+            for process, _ in running:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # the compiler's own children, too
+                process.wait()
 
 
 def processors() -> int:
@@ -55,10 +56,9 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _start(command: list[str], folder: Path) -> tuple[subprocess.Popen, object]:
-    output = tempfile.TemporaryFile(dir=folder)
+def _start(command: list[str], folder: Path, output: IO[bytes]) -> subprocess.Popen:
     try:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -68,12 +68,10 @@ def _start(command: list[str], folder: Path) -> tuple[subprocess.Popen, object]:
             env=os.environ | {"LC_ALL": "C", "TMPDIR": str(folder)},
         )
     except OSError as error:
-        output.close()
         raise SimulatorError(f"cannot run {command[0]!r} ({error.strerror}); install it again") from None
-    return process, output
 
 
-def _reason(process: subprocess.Popen, output) -> str:
+def _reason(process: subprocess.Popen, output: IO[bytes]) -> str:
     output.seek(0)
     lines = [line.strip() for line in output.read().decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
