@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gen import report
 from gen.cli_generate import add_generate
 from gen.core_folder import FolderError
 from gen.hierarchy import GenerationError
 from gen.inputs import InputError, load_inputs, quantise_head
+from gen.outputs import OutputError, check_output, replacing
 from gen.simulate import SIMULATORS, EngineFault, Run, SimulatorError, default_simulator, simulate
-from golden.config import NAMED, ConfigError, load_config
+from gen.terminal import check_standard_output, complain, emit, notice, progress
+from golden.config import NAMED, ConfigError, EngineConfig, load_config
 from golden.heads import DEFAULT_HEAD, head_names
 from golden.job import MAX_LATENCY, JobError
 from golden.predict import predict
@@ -31,11 +26,6 @@ from golden.quantise import dequantise_output
 NOT_EXACT = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
-PROGRESS_AFTER = 2.0  # seconds; what is done sooner shows no progress bar
-
-
-class OutputError(ValueError):
-    """A result that cannot be written; one sentence."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -44,35 +34,17 @@ def main(argv: list[str] | None = None) -> int:
         arguments = _parser().parse_args(argv)
         return arguments.command(arguments)
     except (ConfigError, JobError, InputError, OutputError, SimulatorError, FolderError, GenerationError) as error:
-        _complain(str(error))
+        complain(str(error))
         return BAD_INPUT
     except EngineFault as error:
-        _complain(str(error))
+        complain(str(error))
         return NOT_EXACT
     except MemoryError:
-        _complain("the machine's memory is too small for this run; give a shorter sequence or fewer heads")
+        complain("the machine's memory is too small for this run; give a shorter sequence or fewer heads")
         return BAD_INPUT
     except KeyboardInterrupt:
-        _complain("interrupted")
+        complain("interrupted")
         return INTERRUPTED
-
-
-def _complain(sentence: str) -> None:
-    print(f"flashtile: error: {' '.join(sentence.split())}", file=sys.stderr)
-
-
-def _notice(sentence: str) -> None:
-    if sys.stderr.isatty():
-        print(sentence, file=sys.stderr)
-
-
-def _print(text: str) -> None:
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        # Full, or a reader such as `head` that went away. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputError(f"cannot write the report to standard output: {error.strerror}") from None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -127,7 +99,10 @@ def _add_run(commands) -> None:
         default=10,
         help=f"first-word latency of the memory in cycles, 0 to {MAX_LATENCY} (default: %(default)s)",
     )
-    parser.add_argument("--simulator", choices=SIMULATORS, help="(default: icarus where it is installed, else myhdl)")
+    parser.add_argument(
+        "--simulator", choices=SIMULATORS, help="(default: the first of these that can be used on this machine)"
+    )
+    parser.add_argument("--trace", metavar="FILE.vcd", help="write the waveform of all signals")
     parser.add_argument(
         "--output", metavar="FILE.npz", help="write the engine's output, dequantised, as array o, if it is bit-exact"
     )
@@ -135,12 +110,10 @@ def _add_run(commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if sys.stdout is None:
-        raise OutputError("standard output is closed; open it, for instance with >/dev/null")
+    check_standard_output()
     config = load_config(arguments.config)
     inputs = load_inputs(config, arguments.input, arguments.preset, arguments.head, arguments.random, arguments.seed)
-    if arguments.output is not None:
-        _check_output(arguments.output, arguments.input)
+    _check_files(arguments)
     simulator = arguments.simulator or default_simulator()
     causal = arguments.causal or inputs.causal
     heads = [
@@ -148,86 +121,40 @@ def _run(arguments: argparse.Namespace) -> int:
         for head in inputs.heads
     ]
     predictions = [predict(config, head.job, *head.raw) for head in heads]
-    with _progress() as progress:
-        results = simulate(config, [Run(head.job, *head.raw) for head in heads], simulator, progress, _notice)
+    results = _simulate(arguments, config, [Run(head.job, *head.raw) for head in heads], simulator)
     runs = [report.HeadRun(*parts) for parts in zip(heads, predictions, results, strict=True)]
     summary = report.build(config, simulator, inputs, runs, arguments.seed)
     if arguments.output is not None and summary["bit_exact"]:
         outputs = [dequantise_output(run.result.output, run.head.steps[2], config) for run in runs]
-        _write_output(arguments.output, np.stack(outputs) if inputs.batched else outputs[0])
+        with replacing(arguments.output) as partial, open(partial, "xb") as file:
+            np.savez(file, o=np.stack(outputs) if inputs.batched else outputs[0])
     if arguments.json:
-        _print(json.dumps(summary, allow_nan=False))
+        emit(json.dumps(summary, allow_nan=False))
     else:
-        _print(report.text(summary, config, sys.stdout.isatty()))
+        emit(report.text(summary, config, sys.stdout.isatty()))
     return 0 if summary["bit_exact"] else NOT_EXACT
 
 
-def _check_output(path: str, source: str | None) -> None:
-    """Raise OutputError if `path` cannot be written or must not be replaced. Leaves no trace."""
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    if os.path.isdir(path) or not os.path.basename(path):
-        raise OutputError(f"cannot write {path!r}: it is a directory; give the name of an .npz file")
-    if os.path.lexists(target) and not os.path.isfile(target):
-        raise OutputError(f"cannot write {path!r}: it is not a regular file; give the name of an .npz file")
-    if source is not None and os.path.exists(target) and os.path.samefile(target, source):
-        raise OutputError(f"--output {path!r} is the input file; give another name")
-    if not os.path.isdir(folder):
-        raise OutputError(f"cannot write {path!r}: there is no directory {folder!r}; create it first")
-    try:
-        if os.path.isfile(target) and not os.access(target, os.W_OK):
-            raise PermissionError(0, "the file is write-protected")
-        with suppress(FileNotFoundError):
-            os.lstat(target)  # fails for a name that is too long
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise OutputError(f"cannot write {path!r}: {error.strerror or error}; choose a writable place") from None
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Raise OutputError for an --output or --trace that cannot be written."""
+    if arguments.output is not None:
+        check_output("--output", arguments.output, "an .npz file", {"the input file": arguments.input})
+    if arguments.trace is not None:
+        others = {"the input file": arguments.input, "the --output file": arguments.output}
+        check_output("--trace", arguments.trace, "a .vcd file", others)
+        if not arguments.trace.lower().endswith(".vcd"):
+            raise OutputError(f"--trace writes the format VCD, not {arguments.trace!r}; give the name of a .vcd file")
 
 
-def _write_output(path: str, output: np.ndarray) -> None:
-    """Write {o: output} to `path`, all of it or nothing."""
-    target = os.path.realpath(path)
-    partial = os.path.join(os.path.dirname(target), f".flashtile-{os.getpid()}.tmp")
-    try:
-        try:
-            with open(partial, "xb") as file:
-                np.savez(file, o=output)
-            os.replace(partial, target)
-        except BaseException:  # Ctrl-C, too
-            if os.path.exists(partial):
-                os.unlink(partial)
-            raise
-    except OSError as error:
-        raise OutputError(f"cannot write {path!r}: {error.strerror or error}; choose a writable place") from None
-
-
-@contextmanager
-def _progress() -> Iterator:
-    """Yields a callback (done cycles, expected cycles) that draws a bar on standard error; None if no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    bar = Progress(
-        TextColumn("simulating"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} cycles"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task("")
-    start = time.monotonic()
-
-    def advance(done: int, expected: int) -> None:
-        if time.monotonic() - start >= PROGRESS_AFTER:
-            bar.update(task, completed=done, total=max(done, expected))
-            bar.start()
-
-    try:
-        yield advance
-    finally:
-        if bar.live.is_started:
-            bar.stop()
+def _simulate(arguments: argparse.Namespace, config: EngineConfig, runs: list[Run], simulator: str):
+    with progress("simulating", "cycles") as advance:
+        if arguments.trace is None:
+            return simulate(config, runs, simulator, advance, notice)
+        with replacing(arguments.trace, keep=(EngineFault,)) as partial:
+            results = simulate(config, runs, simulator, advance, notice, partial)
+            with open(partial, "ab") as file:  # vvp is silent about a full disk
+                file.write(b"$comment end of the run $end\n")
+            return results
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ Verilog-2005, one clock, no vendor primitives, no parameters, no files read at r
 |---|---|---|---|
 {_ports(made)}
 
-Addresses count words of {config.word_bytes} bytes. A row of Q, K and V begins on a word, elements of {config.element_bits} bits one
-after the other; outputs are 16 bits with 8 fraction bits, {"in units of V's LSB" if config.element == "int8" else "Q8.8 like V"}.
+Addresses count words of {config.word_bytes} bytes. A row of Q, K and V begins on a word, its elements of
+{config.element_bits} bits one after the other. Outputs have 16 bits, 8 of them fraction bits, {_units(config)}.
 
 One run: put the descriptor on its ports, raise `start` for a cycle while `busy` is low, wait until `busy` falls. The
 descriptor need not stay. `counters_*` then hold what the run took, until the next start.
@@ -57,6 +57,10 @@ descriptor need not stay. `counters_*` then hold what the run took, until the ne
 
 def _parameters(config: EngineConfig) -> str:
     return "\n".join(f"| {name} | {value} |" for name, value in json.loads(config.to_json()).items())
+
+
+def _units(config: EngineConfig) -> str:
+    return "in units of one LSB of V" if config.element == "int8" else "Q8.8 as V is"
 
 
 def _outline(made: Core) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -11,12 +12,23 @@ from pathlib import Path
 
 from myhdl import Cosimulation, CosimulationError
 
-from gen.cache import cached
-from gen.simulators import SimulatorError, cache_error, run_command
-from gen.verilog import cosimulation_harness, fingerprint, flat_ports, system_sources, write_sources
+from gen.cache import cache_folder, cached
+from gen.programs import SimulatorError, run_program
+from gen.verilog import TOP, cosimulation_harness, fingerprint, flat_ports, system_sources, write_sources
 from golden.config import EngineConfig
 
 PROGRAMS = ("iverilog", "iverilog-vpi", "vvp", "g++")  # the last builds MyHDL's VPI module
+
+# Beside the harness: dumps every signal into the file that +waveform names.
+WAVEFORM = f"""
+module waveform;
+    reg [8*4096:1] file;
+    initial if ($value$plusargs("waveform=%s", file)) begin
+        $dumpfile(file);
+        $dumpvars(0, tb_{TOP});
+    end
+endmodule
+"""
 
 
 def missing() -> str | None:
@@ -42,7 +54,7 @@ def vpi_module() -> Path:
     digest = hashlib.sha256(version + b"".join(source.read_bytes() for source in sources)).hexdigest()[:24]
 
     def build(folder: Path) -> None:
-        run_command("building MyHDL's VPI module", ["iverilog-vpi", "--name=myhdl", *sources], folder)
+        run_program("building MyHDL's VPI module", "iverilog-vpi", "--name=myhdl", *sources, folder=folder)
 
     return cached(f"vpi-{digest}", build, "myhdl.vpi").parent
 
@@ -53,8 +65,11 @@ def _compiled(config: EngineConfig, notice: Callable[[str], None]) -> Path:
     def build(folder: Path) -> None:
         notice(f"building the simulator of {config.name}, once for this version ...")
         sources = system_sources(config, folder)
-        sources += write_sources({"harness.v": cosimulation_harness(config)}, folder)
-        run_command("compiling the Verilog", ["iverilog", "-g2005", "-o", "system.vvp", *sources], folder)
+        sources += write_sources({"harness.v": cosimulation_harness(config), "waveform.v": WAVEFORM}, folder)
+        run_program(
+            "compiling the Verilog", "iverilog", "-g2005", "-s", f"tb_{TOP}", "-s", "waveform", "-o", "system.vvp",
+            *sources, folder=folder,
+        )  # fmt: skip
 
     return cached(f"icarus-{config.name}-{fingerprint(config)}", build, "system.vvp")
 
@@ -65,7 +80,8 @@ def cosimulation(
     """The converted design as a MyHDL Cosimulation on the given ports; Simulation.quit ends its process.
 
     Args:
-        trace: file for a VCD waveform, or None. notice: called with a sentence if something must be built first.
+        notice: called with a sentence if something must be built first.
+        trace: file for a waveform (VCD), or None.
 
     Raises:
         SimulatorError: Icarus is missing, or a build step failed.
@@ -76,10 +92,13 @@ def cosimulation(
     try:
         program, module = _compiled(config, notice), vpi_module()
     except OSError as error:
-        raise cache_error(error) from None
+        raise SimulatorError(
+            f"the build cache {str(cache_folder())!r} cannot be written ({error.strerror}); "
+            "set XDG_CACHE_HOME to a writable folder with space, or use --simulator myhdl"
+        ) from None
     # A list, since MyHDL splits strings at blanks; a shell, since vvp's own words do not belong on standard output.
     command = ["sh", "-c", 'exec "$@" >/dev/null', "sh", "vvp", "-n", "-M", str(module), "-m", "myhdl", str(program)]
-    command += [f"+trace={trace}"] if trace else []
+    command += [f"+waveform={os.path.abspath(trace)}"] if trace else []
     try:
         return Cosimulation(command, clk=clk, reset=reset, **flat_ports(ports))
     except CosimulationError:

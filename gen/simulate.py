@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+from myhdl import traceSignals
 
 from gen import icarus, verilator
-from gen.bench import Bench, BenchError, Device, EngineResult, Run
-from gen.myhdl_device import MyhdlDevice
-from gen.simulators import SimulatorError
-from gen.verilator import VerilatorDevice
+from gen.bench import Bench, EngineResult, Run
+from gen.device import BenchError, Device, SteppedDevice
+from gen.programs import SimulatorError
 from gen.verilog import shallow, system
 from golden.config import EngineConfig
 from golden.cycles import cycles
@@ -22,12 +24,11 @@ __all__ = [
     "Run",
     "SimulatorError",
     "default_simulator",
-    "missing",
     "play",
     "simulate",
 ]
 
-SIMULATORS = ("verilator", "icarus", "myhdl")  # the fastest first
+SIMULATORS = ("verilator", "icarus", "myhdl")
 
 
 class EngineFault(RuntimeError):
@@ -35,19 +36,16 @@ class EngineFault(RuntimeError):
 
 
 def default_simulator() -> str:
-    """The fastest simulator that can be used here."""
-    return next((name for name in SIMULATORS if missing(name) is None), "myhdl")
-
-
-def missing(simulator: str) -> str | None:
-    """Why a simulator cannot be used here, in a sentence, or None."""
-    return {"verilator": verilator.missing, "icarus": icarus.missing, "myhdl": lambda: None}[simulator]()
+    """verilator where it can be used, else icarus, else myhdl."""
+    if not verilator.missing():
+        return "verilator"
+    return "myhdl" if icarus.missing() else "icarus"
 
 
 def simulate(
     config: EngineConfig,
     runs: Sequence[Run],
-    simulator: str = "verilator",
+    simulator: str = "myhdl",
     progress: Callable[[int, int], None] | None = None,
     notice: Callable[[str], None] = lambda sentence: None,
     trace: Path | None = None,
@@ -55,69 +53,75 @@ def simulate(
     """Run heads one after the other on one instance of the engine.
 
     Args:
-        simulator: one of SIMULATORS: the generated Verilog in Verilator or Icarus, or the MyHDL blocks themselves.
+        simulator: one of SIMULATORS: the converted Verilog in Verilator or Icarus, or the MyHDL blocks themselves.
         progress: called now and then with simulated and expected cycles, both over all runs and with loading
             and reading back.
-        notice: called with a sentence before something that takes long. trace: file for a VCD waveform, or None.
+        notice: called with a sentence before something that takes long.
+        trace: file for the waveform of all signals (VCD), or None. It is complete on return and after EngineFault.
 
     Raises:
         SimulatorError: the simulator cannot be used. EngineFault: the engine did not do its job.
-        JobError: a head does not fit into memory.
+        JobError: a head does not fit into memory. OSError: the waveform cannot be written.
     """
     busy = [cycles(config, run.job).busy for run in runs]
     expected = sum(busy) + sum(_transfer(config, run.job) for run in runs)
-    results: list[EngineResult] = []
 
-    def script(bench: Bench) -> None:
+    def script(bench: Bench) -> list[EngineResult]:
         bench.restart()
-        for run, count in zip(runs, busy, strict=True):
-            # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
-            results.append(bench.run(run, 2 * count + 1000))
+        # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
+        return [bench.run(run, 2 * count + 1000) for run, count in zip(runs, busy, strict=True)]
 
-    play(config, script, simulator, (lambda done: progress(done, expected)) if progress else None, notice, trace)
-    return results
+    return play(config, script, simulator, (lambda done: progress(done, expected)) if progress else None, notice, trace)
 
 
 def play(
     config: EngineConfig,
-    script: Callable[[Bench], None],
-    simulator: str = "verilator",
+    script: Callable[[Bench], Any],
+    simulator: str = "myhdl",
     progress: Callable[[int], None] | None = None,
     notice: Callable[[str], None] = lambda sentence: None,
     trace: Path | None = None,
-) -> None:
-    """Simulate the engine under a script of bench verbs, from power-up to the script's end.
+) -> Any:
+    """Simulate the engine under script(bench), from power-up to the script's end; returns what the script does.
 
     Args:
-        script: called with the bench. progress: called now and then with the cycles so far.
-        simulator, notice, trace: as for simulate.
+        progress: called now and then with the cycles so far. simulator, notice, trace: as for simulate.
 
     Raises:
         SimulatorError: the simulator cannot be used. EngineFault: the bench or MyHDL found a fault.
+        OSError: the waveform cannot be written.
     """
     device = _device(config, simulator, notice, trace)
+    device.progress = progress
     try:
-        script(Bench(config, device, progress))
+        return script(Bench(config, device))
     except BenchError as error:
         raise EngineFault(f"the engine is at fault: {error}") from None
-    except ValueError as error:  # MyHDL's bounds check on a signal
-        if simulator != "myhdl":
-            raise
-        raise EngineFault(f"the engine is at fault: a signal left its range ({error})") from None
     finally:
         device.close()
 
 
-def _device(config, simulator, notice, trace) -> Device:
+def _device(config: EngineConfig, simulator: str, notice: Callable[[str], None], trace: Path | None) -> Device:
     if simulator == "verilator":
-        return VerilatorDevice(config, trace, notice)
+        return verilator.VerilatorDevice(config, trace, notice)
     if simulator == "icarus":
-        return MyhdlDevice(config, lambda *signals: icarus.cosimulation(config, *signals, notice, trace))
-    if simulator == "myhdl" and trace is None:
-        return MyhdlDevice(config, lambda *signals: shallow(lambda: system(config, *signals)))
+        return SteppedDevice(
+            config, lambda clk, reset, ports: icarus.cosimulation(config, clk, reset, ports, notice, trace)
+        )
     if simulator == "myhdl":
-        raise SimulatorError("simulator myhdl writes no waveform of the modules; use verilator or icarus with --trace")
+        return SteppedDevice(
+            config, lambda clk, reset, ports: shallow(lambda: _traced(system(config, clk, reset, ports), trace))
+        )
     raise SimulatorError(f"unknown simulator {simulator!r}; choose one of {', '.join(SIMULATORS)}")
+
+
+def _traced(design, trace: Path | None):
+    """The design, its signals traced into the file `trace` (.vcd) if there is one."""
+    if trace is None:
+        return design
+    traceSignals.directory, traceSignals.filename = str(trace.parent), trace.stem
+    traceSignals.tracebackup = False
+    return traceSignals(design)
 
 
 def _transfer(config: EngineConfig, job: Job) -> int:

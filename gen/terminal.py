@@ -11,11 +11,9 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gen.outputs import OutputError
+
 PROGRESS_AFTER = 2.0  # seconds; what is done sooner shows no progress bar
-
-
-class OutputError(ValueError):
-    """A result that cannot be written; one sentence."""
 
 
 def check_standard_output() -> None:

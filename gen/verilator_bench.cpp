@@ -1,150 +1,234 @@
-// Testbench verbs around the compiled model of engine_system, called from gen/verilator.py.
+// The bulk verbs of the testbench on a Verilated engine_system, called through ctypes by gen/verilator.py.
 //
-// A cycle is a rising and a falling edge; ports are driven and sampled at the falling edge. Words wider than 32 bits
-// are arrays of uint32_t, lowest first. PORTS in ports.h lists the ports, PORT(name) each.
-#include <cstdint>
+// Ports are driven and sampled at the falling clock edge; a cycle ends there. PORT_LIST, generated, names every port.
+// A verb that returns int returns 0, or -1 after a fault that bench_fault describes.
+
 #include <cstring>
-#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "Vsystem.h"
 #include "ports.h"
 #include "verilated.h"
-#ifdef TRACE
+#if VM_TRACE
 #include "verilated_vcd_c.h"
 #endif
 
-double sc_time_stamp() { return 0; }
+// Verilator's own would end the process, which is Python.
+void vl_fatal(const char*, int, const char*, const char* message) { throw std::runtime_error(message); }
 
 namespace {
 
-template <class Port> void put(Port& port, const uint32_t* words) {
-    if constexpr (std::is_integral_v<Port>) {
-        uint64_t value = words[0];
-        if constexpr (sizeof(Port) > 4) value |= static_cast<uint64_t>(words[1]) << 32;
-        port = static_cast<Port>(value);
-    } else {
-        std::memcpy(&port[0], words, sizeof(Port));
+#if VM_TRACE
+// Writes as Verilator's own file does, but remembers a failure (a full disk) instead of ending the process.
+class TraceFile final : public VerilatedVcdFile {
+public:
+    int error = 0;
+    bool open(const std::string& name) override {
+        fd = ::open(name.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0) error = errno;
+        return fd >= 0;
     }
-}
+    void close() override {
+        if (fd >= 0 && ::close(fd) && !error) error = errno;
+        fd = -1;
+    }
+    ssize_t write(const char* data, ssize_t length) override {
+        if (error) return length;
+        const ssize_t written = ::write(fd, data, length);
+        if (written >= 0 || errno == EINTR || errno == EAGAIN) return written;
+        error = errno;
+        return length;
+    }
 
-template <class Port> void take(const Port& port, uint32_t* words) {
-    if constexpr (std::is_integral_v<Port>) {
-        const uint64_t value = port;
-        words[0] = static_cast<uint32_t>(value);
-        if constexpr (sizeof(Port) > 4) words[1] = static_cast<uint32_t>(value >> 32);
-    } else {
-        std::memcpy(words, &port[0], sizeof(Port));
-    }
-}
+private:
+    int fd = -1;
+};
+#endif
+
+struct Port {
+    const char* name;
+    void* value;
+    uint32_t bytes;
+};
+
+struct Row {
+    int64_t maximum, total;
+};
 
 struct Bench {
     VerilatedContext context;
-    std::unique_ptr<Vsystem> model;
-#ifdef TRACE
-    VerilatedVcdC trace;
+    Vsystem* model = nullptr;
+    std::vector<Port> ports;
+    std::vector<Row> rows;
+    std::string fault;
+    uint64_t cycles = 0;
+#if VM_TRACE
+    TraceFile file;
+    VerilatedVcdC* trace = nullptr;
 #endif
 
-    explicit Bench(const char* trace_file) {
-        // Registers and memories start with random bits, the same ones each time.
+    explicit Bench(int seed) {
+        // Registers and memories start with random values: nothing may depend on them. Ports start with 0, as in MyHDL.
         context.randReset(2);
-        context.randSeed(1);
-#ifdef TRACE
-        context.traceEverOn(true);
+        context.randSeed(seed);
+        context.traceEverOn(VM_TRACE);
+        model = new Vsystem{&context};
+#define PORT(name) ports.push_back({#name, &model->name, sizeof(model->name)});
+        PORT_LIST
+#undef PORT
+        for (const Port& port : ports) std::memset(port.value, 0, port.bytes);
+    }
+
+    ~Bench() {
+#if VM_TRACE
+        delete trace;
 #endif
-        model = std::make_unique<Vsystem>(&context, "");
-#ifdef TRACE
-        model->trace(&trace, 99);
-        trace.open(trace_file);
+        delete model;
+    }
+
+    void dump(uint64_t time) {
+#if VM_TRACE
+        if (trace) trace->dump(time);
 #else
-        (void)trace_file;
+        (void)time;
 #endif
-        model->clk = 0;
-        settle();
     }
 
-    void settle() {
-        model->eval();
-#ifdef TRACE
-        trace.dump(context.time());
+    void cycle() {
+#if VM_TRACE
+        if (trace) {  // what the ports were set to at the falling edge
+            model->eval();
+            dump(10 * cycles);
+        }
 #endif
-        context.timeInc(5);
-    }
-
-    void step() {
         model->clk = 1;
-        settle();
+        model->eval();
+        dump(10 * cycles + 5);
         model->clk = 0;
-        settle();
+        model->eval();
+        ++cycles;
+        if (model->debug_valid) {
+            rows.push_back({static_cast<int64_t>(model->debug_maximum), static_cast<int64_t>(model->debug_total)});
+        }
     }
 };
 
+template <typename Verb>
+int guarded(Bench* bench, Verb verb) {
+    try {
+        verb();
+        return 0;
+    } catch (const std::exception& error) {
+        bench->fault = error.what();
+        return -1;
+    }
+}
+
 }  // namespace
 
-extern "C" {
+#define EXPORT extern "C" __attribute__((visibility("default")))
 
-Bench* bench_new(const char* trace_file) { return new Bench(trace_file); }
+EXPORT Bench* bench_open(int seed) { return new Bench{seed}; }
 
-void bench_delete(Bench* bench) {
-#ifdef TRACE
-    bench->trace.close();
+EXPORT const char* bench_fault(Bench* bench) { return bench->fault.c_str(); }
+
+// Start a waveform; errno of a file that cannot be opened, 0 if all is well, -1 in a library built without.
+EXPORT int bench_trace(Bench* bench, const char* path) {
+#if VM_TRACE
+    bench->trace = new VerilatedVcdC{&bench->file};
+    bench->trace->set_time_unit("1ns");
+    bench->trace->set_time_resolution("1ns");
+    bench->model->trace(bench->trace, 99);
+    bench->trace->open(path);
+    return bench->file.error;
+#else
+    (void)bench, (void)path;
+    return -1;
 #endif
-    bench->model->final();
+}
+
+// Free everything; errno of the waveform's first failed write, or 0.
+EXPORT int bench_close(Bench* bench) {
+    int error = 0;
+#if VM_TRACE
+    if (bench->trace) {
+        bench->dump(10 * bench->cycles);
+        bench->trace->close();
+        error = bench->file.error;
+    }
+#endif
     delete bench;
+    return error;
 }
 
-void bench_set(Bench* bench, int port, const uint32_t* words) {
-    int index = 0;
-#define PORT(name) if (index++ == port) put(bench->model->name, words);
-    PORTS
-#undef PORT
-}
-
-void bench_get(Bench* bench, int port, uint32_t* words) {
-    int index = 0;
-#define PORT(name) if (index++ == port) take(bench->model->name, words);
-    PORTS
-#undef PORT
-}
-
-void bench_step(Bench* bench, uint64_t cycles) {
-    while (cycles--) bench->step();
-}
-
-// Write `count` words of WORD 32-bit words each from an address on, one a cycle.
-void bench_load(Bench* bench, uint32_t address, uint64_t count, const uint32_t* words) {
-    bench->model->host_write = 1;
-    for (uint64_t index = 0; index < count; ++index) {
-        bench->model->host_address = address + index;
-        put(bench->model->host_data, words + index * WORD);
-        bench->step();
-    }
-    bench->model->host_write = 0;
-}
-
-void bench_read_back(Bench* bench, uint32_t address, uint64_t count, uint32_t* words) {
-    for (uint64_t index = 0; index < count; ++index) {
-        bench->model->host_address = address + index;
-        bench->step();
-        take(bench->model->host_q, words + index * WORD);
-    }
-}
-
-// Step until busy is low, at most `limit` cycles; appends (maximum, total) of each row that becomes final to `rows`,
-// which has room for `capacity` of them, and adds to `count`. Returns the cycles stepped.
-uint64_t bench_wait(Bench* bench, uint64_t limit, int64_t* rows, uint64_t capacity, uint64_t* count) {
-    uint64_t cycles = 0;
-    while (bench->model->busy && cycles < limit) {
-        bench->step();
-        ++cycles;
-        if (bench->model->debug_valid) {
-            if (*count < capacity) {
-                rows[2 * *count] = bench->model->debug_maximum;
-                rows[2 * *count + 1] = bench->model->debug_total;
-            }
-            ++*count;
+// Index of a port, or -1; its width in bytes goes to *bytes.
+EXPORT int bench_port(Bench* bench, const char* name, uint32_t* bytes) {
+    for (size_t index = 0; index < bench->ports.size(); ++index) {
+        if (!std::strcmp(bench->ports[index].name, name)) {
+            *bytes = bench->ports[index].bytes;
+            return static_cast<int>(index);
         }
     }
-    return cycles;
+    return -1;
 }
 
-}  // extern "C"
+// Values are little-endian, in as many bytes as bench_port says.
+EXPORT void bench_set(Bench* bench, int port, const void* value) {
+    std::memcpy(bench->ports[port].value, value, bench->ports[port].bytes);
+}
+
+EXPORT void bench_get(Bench* bench, int port, void* value) {
+    std::memcpy(value, bench->ports[port].value, bench->ports[port].bytes);
+}
+
+EXPORT int bench_step(Bench* bench, uint64_t cycles) {
+    return guarded(bench, [=] {
+        for (uint64_t count = 0; count < cycles; ++count) bench->cycle();
+    });
+}
+
+// Write `count` words of `word_bytes` bytes from an address on, one a cycle.
+EXPORT int bench_load(Bench* bench, uint32_t address, const char* words, uint32_t word_bytes, uint64_t count) {
+    return guarded(bench, [=] {
+        bench->model->host_write = 1;
+        for (uint64_t offset = 0; offset < count; ++offset) {
+            bench->model->host_address = address + offset;
+            std::memcpy(&bench->model->host_data, words + offset * word_bytes, word_bytes);
+            bench->cycle();
+        }
+        bench->model->host_write = 0;
+    });
+}
+
+// Read `count` words of `word_bytes` bytes from an address on, one a cycle.
+EXPORT int bench_read(Bench* bench, uint32_t address, char* words, uint32_t word_bytes, uint64_t count) {
+    return guarded(bench, [=] {
+        for (uint64_t offset = 0; offset < count; ++offset) {
+            bench->model->host_address = address + offset;
+            bench->cycle();
+            std::memcpy(words + offset * word_bytes, &bench->model->host_q, word_bytes);
+        }
+    });
+}
+
+// Until the engine is idle, at most `limit` cycles.
+EXPORT int bench_wait(Bench* bench, uint64_t limit) {
+    return guarded(bench, [=] {
+        for (uint64_t count = 0; count < limit && bench->model->busy; ++count) bench->cycle();
+    });
+}
+
+EXPORT uint64_t bench_cycles(Bench* bench) { return bench->cycles; }
+
+EXPORT uint64_t bench_row_count(Bench* bench) { return bench->rows.size(); }
+
+// Move all (m, l) seen since the last call, as unsigned port values, to `rows`.
+EXPORT void bench_take_rows(Bench* bench, int64_t* rows) {
+    std::memcpy(rows, bench->rows.data(), bench->rows.size() * sizeof(Row));
+    bench->rows.clear();
+}

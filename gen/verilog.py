@@ -16,7 +16,7 @@ from gen.hierarchy import Module, closure, flat_signals, modules, outline
 from golden.config import EngineConfig
 from hw.engine import engine
 from hw.engine_system import SystemPorts, engine_system
-from hw.ports import Counters, Debug, Descriptor, ReadPort, WritePort
+from hw.ports import ReadPort, WritePort
 from hw.signals import bit
 
 TOP = "engine_system"
@@ -106,8 +106,7 @@ def cosimulation_harness(config: EngineConfig) -> str:
     lines += [f"    wire {_range(ports[name])}{name};" for name in seen]
     connections = ",\n".join(f"        .{name}({name})" for name in ports)
     return (
-        f"module tb_{TOP};\n" + "\n".join(lines) + "\n    reg [8*4096-1:0] trace;\n    initial begin\n"
-        '        if ($value$plusargs("trace=%s", trace)) begin $dumpfile(trace); $dumpvars(0, dut); end\n'
+        f"module tb_{TOP};\n" + "\n".join(lines) + "\n    initial begin\n"
         f"        $from_myhdl({', '.join(driven)});\n        $to_myhdl({', '.join(seen)});\n    end\n"
         f"    {TOP} dut (\n{connections}\n    );\nendmodule\n"
     )

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from gen import icarus
+from gen import icarus, verilator
 from gen.simulate import Run, simulate
 from golden.config import EngineConfig
 from golden.job import Job, encode_scale
@@ -17,7 +17,9 @@ LOG2E = math.log2(math.e)
 
 
 def need(simulator: str) -> None:
-    """Skip, or fail where CI insists, if a simulator is not there."""
+    """Fail if Verilator, a dependency, is not there; skip, or fail where CI insists, if Icarus is not."""
+    if simulator == "verilator" and verilator.missing():
+        pytest.fail(verilator.missing())
     reason = icarus.missing() if simulator == "icarus" else None
     if reason and os.environ.get("FLASHTILE_REQUIRE_ICARUS"):
         pytest.fail(reason)

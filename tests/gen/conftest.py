@@ -10,7 +10,7 @@ from gen.simulate import EngineResult
 from golden.predict import predict
 
 
-def engine(config, runs, simulator, progress=None, notice=None):
+def engine(config, runs, simulator, progress=None, notice=None, trace=None):
     """Stands in for the simulation: an engine that does what golden predicts."""
     results = []
     for run in runs:

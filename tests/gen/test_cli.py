@@ -3,6 +3,7 @@ import json
 import os
 import pickle
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -228,7 +229,7 @@ def test_write_protection_is_noticed_before_the_run(refuse, tmp_path, monkeypatc
     def full(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(cli.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
     assert "new.npz': Read-only file system" in refuse(*TINY, "--preset", "self", "--output", tmp_path / "new.npz")
     assert (tmp_path / "o.npz").read_text() == "old"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from gen.core_folder import write_core
-from gen.verilog import core
 from gen.verilator import verilator_command
+from gen.verilog import core
 from golden.config import NAMED, EngineConfig
 from tests.engine_runs import need
 from tests.gen.vector_bench import play
