@@ -1,6 +1,6 @@
 """Normalise: one chunk of an O row divided by l."""
 
-from myhdl import always, always_comb, block, intbv
+from myhdl import always, always_comb, block, modbv
 
 from golden.formats import NORMAL_BITS, NORMALISE_SHIFT, OUTPUT_BITS, RECIPROCAL_BITS
 from hw.delay import delay
@@ -20,10 +20,10 @@ def normalise(clk, o, shift, inverse, seen, quotients, lanes):
     bits = len(o) // lanes
     factor = unsigned(RECIPROCAL_BITS)
     shown = bit()
-    results = [signed(OUTPUT_BITS) for _ in range(lanes)]
+    results = [unsigned(OUTPUT_BITS) for _ in range(lanes)]
     instances = [delay(clk, inverse, factor, 4), delay(clk, seen, shown, 6), join(results, quotients)]
     for lane, accumulator in enumerate(split(o, lanes)):
-        value, shifted = signed(bits), signed(bits + 1)
+        value, shifted = signed(bits), signed(NORMAL_BITS + 1)
         instances += [
             to_signed(accumulator, value),
             shifter(clk, value, shift, shifted),
@@ -34,14 +34,18 @@ def normalise(clk, o, shift, inverse, seen, quotients, lanes):
 
 @block
 def quotient(clk, shifted, factor, shown, result):
-    """Round the shifted accumulator to 18 bits, multiply by the reciprocal, round and saturate. Four cycles."""
+    """Round the shifted accumulator to 18 bits, multiply by the reciprocal, round and saturate. Four cycles.
+
+    shifted: 18 bits and the guard bit; these hold it for a final row (docs/numerics.md, 7), and wrap for others.
+    result: the bits of a signed number.
+    """
     dividend = signed(NORMAL_BITS)
     multiplier = signed(RECIPROCAL_BITS + 1)
-    product, late_product = signed(NORMAL_BITS + RECIPROCAL_BITS + 1), signed(NORMAL_BITS + RECIPROCAL_BITS + 1)
-    top, bottom = (1 << (OUTPUT_BITS - 1)) - 1, -(1 << (OUTPUT_BITS - 1))
-    half = 1 << (NORMALISE_SHIFT - 1)
-    wide = 1 << len(shifted)
-    limit = 1 << (NORMAL_BITS + RECIPROCAL_BITS + 1 - NORMALISE_SHIFT)
+    bits = NORMAL_BITS + RECIPROCAL_BITS
+    product, late_product = signed(bits), signed(bits)
+    sign_bit = OUTPUT_BITS - 1
+    top, bottom = (1 << sign_bit) - 1, 1 << sign_bit
+    half, ones = 1 << (NORMALISE_SHIFT - 1), (1 << (bits - sign_bit)) - 1
 
     @always_comb
     def widen():
@@ -49,21 +53,21 @@ def quotient(clk, shifted, factor, shown, result):
 
     @always(clk.posedge)
     def divide():
-        rounded = intbv(0, min=-limit, max=limit)
-        # Fits 18 bits for a final row (docs/numerics.md, 7); for others it may not, and is dropped.
-        narrowed = intbv(0, min=-wide, max=wide)
-        narrowed[:] = (shifted + 1) >> 1
-        dividend.next = narrowed[NORMAL_BITS:].signed()
+        narrowed = modbv(0)[NORMAL_BITS:]
+        narrowed[:] = shifted[:1] + shifted[0]
+        dividend.next = narrowed.signed()
         product.next = dividend * multiplier
         late_product.next = product
+        rounded = modbv(0)[bits:]
         rounded[:] = (late_product + half) >> NORMALISE_SHIFT
+        # In range if the result's sign bit and all above it agree.
         if not shown:
             result.next = 0
-        elif rounded > top:
-            result.next = top
-        elif rounded < bottom:
+        elif rounded[bits:sign_bit] == 0 or rounded[bits:sign_bit] == ones:
+            result.next = rounded[OUTPUT_BITS:]
+        elif rounded[bits - 1]:
             result.next = bottom
         else:
-            result.next = rounded
+            result.next = top
 
     return widen, divide

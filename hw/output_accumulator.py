@@ -1,11 +1,11 @@
 """P.V accumulator: the output rows O, rescaled by shifts and accumulated tile after tile."""
 
-from myhdl import always, always_comb, block, intbv
+from myhdl import always, always_comb, block
 
 from golden.formats import SHIFT_BITS
 from hw.ram import ram
 from hw.shifter import shifter
-from hw.signals import bit, index_bits, join, signed, split, to_signed, unsigned
+from hw.signals import bit, index_bits, join, signed, split, to_signed, unsigned, wrapping
 
 
 @block
@@ -29,7 +29,7 @@ def output_accumulator(clk, early_row, early_chunk, fresh, shift, partial, row, 
     write = bit()
     stored, held = unsigned(lanes * bits), unsigned(lanes * bits)
     held_shift = unsigned(SHIFT_BITS)
-    sums = [signed(bits) for _ in range(lanes)]
+    sums = [wrapping(bits) for _ in range(lanes)]
 
     @always_comb
     def address():
@@ -63,14 +63,19 @@ def output_accumulator(clk, early_row, early_chunk, fresh, shift, partial, row, 
 
 @block
 def add_lane(clk, shifted, addend, total):
-    """total = (shifted with its guard bit, rounded half up) + addend. One cycle, one adder."""
-    limit, sum_bits = 1 << (len(shifted) + 1), len(total)
+    """total = the bits of (shifted with its guard bit, rounded half up) + addend. One cycle, one adder.
+
+    A held row is added again after the last pass, and not written: it may leave the range, and wraps.
+    """
+    bits = len(total)
+    wide = signed(bits)
+
+    @always_comb
+    def extend():
+        wide.next = addend.signed()
 
     @always(clk.posedge)
     def add():
-        doubled = intbv(0, min=-limit, max=limit)
-        doubled[:] = shifted + (addend.signed() << 1) + 1
-        # A held row is added again after the last pass, and not written: it may leave the range.
-        total.next = doubled[sum_bits + 1 : 1].signed()
+        total.next = shifted[:1] + wide[bits:] + shifted[0]
 
-    return add
+    return extend, add

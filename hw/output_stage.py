@@ -1,6 +1,6 @@
 """Output stage: O rows accumulated tile after tile, and divided by l with their last tile."""
 
-from myhdl import always_comb, block
+from myhdl import always_comb, block, concat
 
 from golden import latency
 from golden.formats import RECIPROCAL_BITS
@@ -62,7 +62,7 @@ def output_stage(
 
     @always_comb
     def pack():
-        entry.next = (seen_late << (RECIPROCAL_BITS + 6)) | (normal_shift << RECIPROCAL_BITS) | inverse
+        entry.next = concat(seen_late, normal_shift, inverse)
 
     @always_comb
     def unpack():

@@ -1,11 +1,11 @@
 """Ring buffer of probability rows between softmax and P.V."""
 
-from myhdl import always, always_comb, block
+from myhdl import always, always_comb, block, concat
 
 from golden.formats import P_BITS, SHIFT_BITS
 from hw.delay import delay
 from hw.ram import ram
-from hw.signals import join, unsigned
+from hw.signals import join, unsigned, wrapping
 
 
 @block
@@ -28,28 +28,25 @@ def p_buffer(
     p_bits = lanes * P_BITS
     entry_bits = p_bits + row_bits + SHIFT_BITS + 3
     entry, read, held, out = (unsigned(entry_bits) for _ in range(4))
-    index_mask = depth - 1
+    position = wrapping(len(write_index))
     row_at = p_bits
     shift_at = row_at + row_bits
     flags_at = shift_at + SHIFT_BITS
 
     @always_comb
     def pack():
-        entry.next = (
-            (last_final << (flags_at + 2))
-            | (row_final << (flags_at + 1))
-            | (fresh << flags_at)
-            | (shift << shift_at)
-            | (row << row_at)
-            | p
-        )
+        entry.next = concat(last_final, row_final, fresh, shift, row, p)
 
     @always(clk.posedge)
     def advance():
         if reset:
-            write_index.next = 0
+            position.next = 0
         elif write:
-            write_index.next = (write_index + 1) & index_mask
+            position.next = position + 1
+
+    @always_comb
+    def land():
+        write_index.next = position
 
     @always_comb
     def unpack():
@@ -63,8 +60,9 @@ def p_buffer(
     instances = [
         pack,
         advance,
+        land,
         unpack,
-        ram(clk, write, write_index, entry, read_index, read, depth),
+        ram(clk, write, position, entry, read_index, read, depth),
         delay(clk, read, held, 1),
         delay(clk, held, out, 1),
         join(extended, act),

@@ -6,7 +6,7 @@ from golden.formats import MANTISSA_BITS, NORMAL_BITS, RECIPROCAL_BITS
 from golden.tables import RECIPROCAL_GUARD, REMAINDER_BITS, SEGMENT_BITS, reciprocal_table
 from hw.delay import delay
 from hw.rom import rom
-from hw.signals import unsigned
+from hw.signals import unsigned, wrapping
 
 LEVELS = (16, 8, 4, 2, 1)
 
@@ -22,21 +22,20 @@ def reciprocal(clk, total, inverse, shift, element_bits):
     shift: what brings O to 18 bits, l's exponent + element_bits - 17.
     """
     bits = max(len(total), MANTISSA_BITS + 1)
-    extra = bits - MANTISSA_BITS
     value_bits = RECIPROCAL_BITS + RECIPROCAL_GUARD
     slope_bits = max(slope for _, slope in reciprocal_table()).bit_length()
     table = tuple((value << slope_bits) | slope for value, slope in reciprocal_table())
     one = (1 << RECIPROCAL_BITS) - 1
-    half = 1 << (RECIPROCAL_GUARD - 1)
     # Exponent of a number of `bits` bits without leading zeros, plus what O's format adds to it.
     top_shift = bits - 1 + element_bits - (NORMAL_BITS - 1)
 
-    entered, normal = unsigned(bits), unsigned(bits)
+    # Each level hands on as many bits as can still reach the mantissa and its rounding bit.
+    entered, normal = unsigned(bits), unsigned(MANTISSA_BITS + 1)
     no_zeros, zero_count = unsigned(6), unsigned(6)
-    x = [entered, *(unsigned(bits) for _ in LEVELS[1:]), normal]
+    x = [entered, *(unsigned(min(bits, MANTISSA_BITS + level)) for level in LEVELS[:-1]), normal]
     zeros = [no_zeros, *(unsigned(6) for _ in LEVELS[1:]), zero_count]
-    rounded, mantissa = unsigned(MANTISSA_BITS + 1), unsigned(MANTISSA_BITS)
-    rounded_shift, mantissa_shift = unsigned(6), unsigned(6)
+    rounded, fraction = wrapping(MANTISSA_BITS), unsigned(MANTISSA_BITS - 1)
+    rounded_shift, mantissa_shift = wrapping(6), wrapping(6)
     segment = unsigned(SEGMENT_BITS)
     read = unsigned(value_bits + slope_bits)
     value, line_value, slope = unsigned(value_bits), unsigned(value_bits), unsigned(slope_bits)
@@ -50,23 +49,20 @@ def reciprocal(clk, total, inverse, shift, element_bits):
 
     @always(clk.posedge)
     def round_mantissa():
-        rounded.next = ((normal >> (extra - 1)) + 1) >> 1
-        rounded_shift.next = (top_shift - zero_count) & 63
-        if rounded[MANTISSA_BITS]:
-            mantissa.next = 1 << (MANTISSA_BITS - 1)
-            mantissa_shift.next = (rounded_shift + 1) & 63
-        else:
-            mantissa.next = rounded[MANTISSA_BITS:]
-            mantissa_shift.next = rounded_shift
+        rounded.next = normal[:1] + normal[0]
+        rounded_shift.next = top_shift - zero_count
+        # Where rounding has carried out of the mantissa, there are only zeros, and no leading one.
+        fraction.next = rounded[MANTISSA_BITS - 1 :]
+        mantissa_shift.next = rounded_shift + (not rounded[MANTISSA_BITS - 1])
 
     @always_comb
     def address():
-        segment.next = mantissa[MANTISSA_BITS - 1 : REMAINDER_BITS]
+        segment.next = fraction[:REMAINDER_BITS]
         line.next = line_value - (product >> REMAINDER_BITS)
 
     @always(clk.posedge)
     def interpolate():
-        read_remainder.next = mantissa[REMAINDER_BITS:]
+        read_remainder.next = fraction[REMAINDER_BITS:]
         remainder.next = read_remainder
         value.next = read[value_bits + slope_bits : slope_bits]
         slope.next = read[slope_bits:]
@@ -75,7 +71,7 @@ def reciprocal(clk, total, inverse, shift, element_bits):
         if line >= (one << RECIPROCAL_GUARD):
             inverse.next = one
         else:
-            inverse.next = (line + half) >> RECIPROCAL_GUARD
+            inverse.next = line[:RECIPROCAL_GUARD] + line[RECIPROCAL_GUARD - 1]
 
     levels = [
         leading_one(clk, x[index], zeros[index], x[index + 1], zeros[index + 1], distance)
@@ -87,18 +83,20 @@ def reciprocal(clk, total, inverse, shift, element_bits):
 
 @block
 def leading_one(clk, x, zeros, y, zeros_out, distance):
-    """Shift left by `distance` if that many top bits are zero, and count it. One cycle."""
-    bits = len(x)
-    limit = 1 << max(bits - distance, 0)
-    keep = max(bits - distance, 0)
+    """Shift left by `distance` if that many top bits are zero, and count it. One cycle.
+
+    A narrower y has the upper bits of the result, and has lost at most `distance` of the lower ones.
+    """
+    bits, keep, lost = len(x), len(x) - distance, len(x) - len(y)
+    left = distance - lost
 
     @always(clk.posedge)
     def level():
-        if x < limit:
-            y.next = x[keep:] << distance
+        if x[bits:keep] == 0:
+            y.next = x[keep:] << left
             zeros_out.next = zeros + distance
         else:
-            y.next = x
+            y.next = x[bits:lost]
             zeros_out.next = zeros
 
     return level

@@ -42,6 +42,7 @@ def softmax_row(
     later = Delays(clk, reset)
 
     z = [signed(Z_BITS) for _ in range(lanes)]
+    packed_z = unsigned(lanes * Z_BITS)
     z_late = [signed(Z_BITS) for _ in range(lanes)]
     over = [bit() for _ in range(lanes)]
     over_visible = [bit() for _ in range(lanes)]
@@ -75,7 +76,8 @@ def softmax_row(
     instances += [
         sees,
         delay(clk, valid, valid_top, top_at, reset),
-        row_maximum(clk, z, visible_z, top),
+        join(z, packed_z),
+        row_maximum(clk, packed_z, visible_z, top, lanes),
         running_maximum(
             clk, top, row_top, start_top, valid_top, any_visible, maximum, rescale, fresh, seen, config.max_rows
         ),
@@ -86,7 +88,7 @@ def softmax_row(
         delay(clk, fresh, p_fresh, p_at - shift_at),
         any_of(over_visible, any_over),
         delay(clk, any_over, saturated, p_at - latency.SCALE),
-        adder_tree(clk, probabilities, total_addend),
+        adder_tree(clk, p, total_addend, lanes),
         running_sum(
             clk,
             later(row_top, sum_at - 4 - top_at),

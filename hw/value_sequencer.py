@@ -5,7 +5,7 @@ from myhdl import always, always_comb, block
 from golden import latency
 from golden.config import log2_ceil
 from hw.queue import queue
-from hw.signals import bit, join, unsigned
+from hw.signals import bit, join, unsigned, wrapping
 
 TILES = 16  # that softmax may be ahead of P.V: K runs at most the V buffer's eight tiles and the arrays' two ahead
 
@@ -20,13 +20,12 @@ def value_sequencer(
     Latency: go to the first row's read index, one cycle; a row a cycle from there, never faster than softmax writes
     them. Throughput: as score_sequencer. A pass with final rows waits for room in the output queue.
 
-    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_end: a tile has gone
-    into Q.K^T for the last time, with that many rows streamed, of which so many are final, and whether it is the
-    last tile; p_started: the first row of a tile
-    may be read from the P buffer; weights_ready: see
-    weight_feeder; output_pop: the output queue has given up a row; go: pass begins with the next cycle; p_release,
-    p_released: the tile's rows are being read for the last time; read_index: P buffer read port; with it valid,
-    swap (first row of the pass), chunk, last_chunk, last_tile (of the run).
+    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_end: a tile has gone into
+    Q.K^T for the last time, with that many rows streamed, of which so many are final, and whether it is the last tile;
+    p_started: the first row of a tile may be read from the P buffer; weights_ready: see weight_feeder; output_pop: the
+    output queue has given up a row; go: pass begins with the next cycle; p_release, p_released: the tile's rows are
+    being read for the last time; read_index: P buffer read port; with it valid, swap (first row of the pass), chunk,
+    last_chunk, last_tile (of the run).
     """
     depth, capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     row_bits = len(tile_rows)
@@ -35,7 +34,7 @@ def value_sequencer(
     rows, finals, left = unsigned(row_bits), unsigned(row_bits), unsigned(row_bits)
     head_end = bit()
     next_chunk = unsigned(len(chunks))
-    base, index = unsigned(log2_ceil(depth)), unsigned(log2_ceil(depth))
+    base, index = wrapping(log2_ceil(depth)), wrapping(log2_ceil(depth))
     started = unsigned(TILES.bit_length())
     room = unsigned(capacity.bit_length())
     idle = unsigned(loop.bit_length())
@@ -83,12 +82,12 @@ def value_sequencer(
                 last_tile.next = head_end
                 if last:
                     next_chunk.next = 0
-                    base.next = (base + rows) & (depth - 1)
+                    base.next = base + rows
                 else:
                     next_chunk.next = next_chunk + 1
             elif valid and left != 0:
                 left.next = left - 1
-                index.next = (index + 1) & (depth - 1)
+                index.next = index + 1
             else:
                 valid.next = False
             swap.next = go
@@ -108,7 +107,7 @@ def value_sequencer(
             elif go and next_chunk == 0 and not p_started:
                 started.next = started - 1
             if go and output_pop:
-                room.next = room - finals + 1
+                room.next = room + 1 - finals
             elif go:
                 room.next = room - finals
             elif output_pop:

@@ -1,11 +1,11 @@
 """Write side of the DMA: finished chunks of output rows, queued and written to memory."""
 
-from myhdl import always, always_comb, block
+from myhdl import always, always_comb, block, concat
 
 from golden.config import log2_ceil
 from golden.formats import OUTPUT_BITS
 from hw.ram import ram
-from hw.signals import bit, index_bits, join, unsigned
+from hw.signals import bit, copy, index_bits, join, unsigned, wrapping
 
 
 def words_per_chunk(config):
@@ -40,30 +40,26 @@ def writer(
     entry_bits = data_bits + 3
     address_bits = index_bits(depth)
     entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(entry_bits)
-    write_pointer, read_pointer = unsigned(address_bits), unsigned(address_bits)
+    write_pointer, read_pointer = wrapping(address_bits), wrapping(address_bits)
     stored = unsigned(depth.bit_length())
     fetch, read_valid, advance = bit(), bit(), bit()
     word, chunk = unsigned(max(1, log2_ceil(words))), unsigned(max(1, log2_ceil(config.max_chunks)))
     accepted, last_word = bit(), bit()
     head_last_final, head_last_chunk, head_end = bit(), bit(), bit()
-    row_address, tile_address, next_row, next_tile = (unsigned(len(o_address)) for _ in range(4))
-    next_chunk = unsigned(len(chunk))
-    mask = (1 << len(o_address)) - 1
-    max_chunks = config.max_chunks
+    row_address, tile_address, next_row, next_tile = (wrapping(len(o_address)) for _ in range(4))
+    address, next_chunk = wrapping(len(o_address)), wrapping(len(chunk))
     lane_bits, config_word_bytes = log2_ceil(word_lanes), config.word_bytes
-    word_bits, word_shift, word_mask = log2_ceil(words), log2_ceil(config.word_bits), (1 << config.word_bits) - 1
+    word_bits = log2_ceil(words)
     read_address, last_read = unsigned(address_bits), unsigned(address_bits)
     data, placed = unsigned(data_bits), unsigned(max(data_bits, config.word_bits))
-    data_shift = unsigned(len(placed).bit_length())
     strobes = [bit() for _ in range(word_lanes)]
-    elements = unsigned(lanes.bit_length())
+    elements, left = unsigned(lanes.bit_length()), wrapping(lanes.bit_length())
+    left_bits = min(len(left), word_lanes.bit_length())
     strobe_bytes = unsigned(config.word_bytes.bit_length())
 
     @always_comb
     def pack():
-        entry.next = (
-            (last_tile << (data_bits + 2)) | (last_chunk << (data_bits + 1)) | (last_final << data_bits) | normalised
-        )
+        entry.next = concat(last_tile, last_chunk, last_final, normalised)
 
     @always_comb
     def unpack():
@@ -89,9 +85,9 @@ def writer(
             write.valid.next = False
         else:
             if push:
-                write_pointer.next = (write_pointer + 1) & (depth - 1)
+                write_pointer.next = write_pointer + 1
             if fetch:
-                read_pointer.next = (read_pointer + 1) & (depth - 1)
+                read_pointer.next = read_pointer + 1
                 last_read.next = read_pointer
                 read_valid.next = True
             elif advance:
@@ -126,33 +122,39 @@ def writer(
             elements.next = lanes
 
     @always_comb
+    def remain():
+        left.next = elements - (word << lane_bits)
+
+    @always_comb
     def count():
-        data_shift.next = word << word_shift
-        last_word.next = ((word + 1) << lane_bits) >= elements
-        if ((word + 1) << lane_bits) >= elements:
-            strobe_bytes.next = (elements - (word << lane_bits)) << 1
+        last_word.next = left <= word_lanes
+        if left <= word_lanes:
+            strobe_bytes.next = left[left_bits:] << 1
         else:
             strobe_bytes.next = config_word_bytes
 
     @always_comb
+    def locate():
+        address.next = row_address + (((chunk << word_bits) | word) >> share_bits)
+
+    @always_comb
     def drive():
         data.next = head[data_bits:]
-        write.address.next = (row_address + (((chunk << word_bits) | word) >> share_bits)) & mask
-        write.data.next = (placed >> data_shift) & word_mask
+        write.address.next = address
 
     @always_comb
     def place():
         if not head_last_final:
-            next_row.next = (row_address + o_stride) & mask
+            next_row.next = row_address + o_stride
             next_tile.next = tile_address
             next_chunk.next = chunk
         elif not head_last_chunk:
             next_row.next = tile_address
             next_tile.next = tile_address
-            next_chunk.next = (chunk + 1) & (max_chunks - 1)
+            next_chunk.next = chunk + 1
         else:
-            next_row.next = (row_address + o_stride) & mask
-            next_tile.next = (row_address + o_stride) & mask
+            next_row.next = row_address + o_stride
+            next_tile.next = row_address + o_stride
             next_chunk.next = 0
 
     @always(clk.posedge)
@@ -174,30 +176,64 @@ def writer(
                 word.next = word + 1
 
     instances = [
-        pack, unpack, handshake, pipeline, hold, take, extent, count, drive, place, addresses,
+        pack, unpack, handshake, pipeline, hold, take, extent, remain, count, locate, drive, place, addresses,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         join([data] * sharing, placed),
+        word_of(placed, word, write.data),
         join(strobes, write.strobe),
     ]  # fmt: skip
     for lane in range(word_lanes):
-        instances.append(lane_strobe(chunk, word, elements, strobes[lane], lane, lanes, word_lanes, sharing))
+        if sharing > 1:
+            instances.append(shared_strobe(chunk, elements, strobes[lane], lane, lanes, sharing))
+        else:
+            instances.append(lane_strobe(word, elements, strobes[lane], lane, word_lanes))
     return instances
 
 
 @block
-def lane_strobe(chunk, word, elements, strobe, lane, lanes, word_lanes, sharing):
+def lane_strobe(word, elements, strobe, lane, word_lanes):
     """Whether one 16-bit lane of a word holds an element of the chunk. Combinational."""
-    if sharing > 1:
-        element, part = lane % lanes, lane // lanes
-
-        @always_comb
-        def shared():
-            strobe.next = (chunk & (sharing - 1)) == part and element < elements
-
-        return shared
 
     @always_comb
-    def whole():
+    def holds():
         strobe.next = word * word_lanes + lane < elements
 
-    return whole
+    return holds
+
+
+@block
+def shared_strobe(chunk, elements, strobe, lane, lanes, sharing):
+    """Whether one 16-bit lane of a word that chunks share holds an element of this one. Combinational."""
+    element, part = lane % lanes, lane // lanes
+
+    @always_comb
+    def holds():
+        strobe.next = (chunk & (sharing - 1)) == part and element < elements
+
+    return holds
+
+
+@block
+def word_of(vector, word, selected):
+    """selected = slice number `word` of a vector of 2**n of them. Combinational."""
+    instances, part = [], vector
+    for level in reversed(range(log2_ceil(len(vector) // len(selected)))):
+        half = unsigned(len(part) // 2)
+        instances.append(half_of(part, word(level), half))
+        part = half
+    return instances, copy(part, selected)
+
+
+@block
+def half_of(vector, upper, half):
+    """half = the upper or the lower half of a vector. Combinational."""
+    width = len(half)
+
+    @always_comb
+    def choose():
+        if upper:
+            half.next = vector[2 * width : width]
+        else:
+            half.next = vector[width:]
+
+    return choose

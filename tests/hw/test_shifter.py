@@ -50,13 +50,3 @@ def test_a_narrow_result(width, result, backend):
     mask = (1 << result) - 1
     expected = [(2 * value >> amount) & mask for value, amount in zip(x, shift, strict=True)]
     assert [value & mask for value in trace["y"][latency.SHIFTER :]] == expected
-
-
-@BACKENDS
-def test_a_narrow_shift_input(backend):
-    """The amount may have fewer than six bits."""
-    x = [-(1 << 19), (1 << 19) - 1, -1, 12345, -54321] * 4
-    shift = list(range(4)) * 5
-    ports = {"x": signed(20), "shift": unsigned(2), "y": signed(21)}
-    trace = run(shifter, ports, {"x": x, "shift": shift}, ["y"], backend, after=latency.SHIFTER)
-    assert trace["y"][latency.SHIFTER :] == [2 * value >> amount for value, amount in zip(x, shift, strict=True)]
