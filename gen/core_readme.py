@@ -66,7 +66,7 @@ def _units(config: EngineConfig) -> str:
 def _outline(made: Core) -> str:
     lines = []
     for depth, name, count in made.outline:
-        times = f" × {count}" if count > 1 else ""
+        times = f" x {count}" if count > 1 else ""
         lines.append(f"    {'  ' * depth}{name}{times}")
     return "\n".join(lines)
 
@@ -91,7 +91,7 @@ def _vectors(config: EngineConfig, count: int) -> str:
 ## Test vectors
 
 `vectors/NNN.json` gives the values of the ports `descriptor_*` and the counters that must be read afterwards;
-`NNN_before.hex` the memory from word 0 on, one {config.word_bytes}-byte word a line (`$readmemh`), `NNN_after.hex` the same memory
-after the run. Every word must be equal. 16-bit lanes that the engine must not write hold 5a5a in both. The counters
+`NNN_before.hex` the memory from word 0 on, one word of {config.word_bytes} bytes a line (`$readmemh`),
+`NNN_after.hex` the same memory after the run. Every word must be equal. 16-bit lanes that the engine must not write hold 5a5a in both. The counters
 `busy` and `compute` hold for the memory of `engine_system` with the given first-word latency; the others for any.
 """

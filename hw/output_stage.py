@@ -47,12 +47,14 @@ def output_stage(
     def final_state():
         final_total.next = total_valid and total_final
         debug.valid.next = total_valid and total_final
-        debug.maximum.next = maximum
-        debug.seen.next = seen
-        if seen:
-            debug.total.next = total
-        else:
-            debug.total.next = 0
+        debug.maximum.next = 0
+        debug.seen.next = False
+        debug.total.next = 0
+        if total_valid and total_final:
+            debug.maximum.next = maximum
+            debug.seen.next = seen
+            if seen:
+                debug.total.next = total
 
     inverse, normal_shift = unsigned(RECIPROCAL_BITS), unsigned(6)
     inverse_bits = RECIPROCAL_BITS + 6 + 1

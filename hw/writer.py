@@ -111,7 +111,9 @@ def writer(
 
     @always(clk.posedge)
     def take():
-        if advance:
+        if reset:
+            head.next = 0
+        elif advance:
             head.next = read
 
     @always_comb
@@ -159,7 +161,12 @@ def writer(
 
     @always(clk.posedge)
     def addresses():
-        if begin_run:
+        if reset:
+            row_address.next = 0
+            chunk.next = 0
+            word.next = 0
+            o_bytes.next = 0
+        elif begin_run:
             row_address.next = o_address
             tile_address.next = o_address
             chunk.next = 0
