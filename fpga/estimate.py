@@ -13,17 +13,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gen.verilog import convert_engine
+from gen.verilog import core, write_sources
 from golden.config import ConfigError, load_config
 
 CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4")
 AIM_MHZ = 105
 
 
-def synthesise(folder: Path) -> dict[str, int]:
-    """Run synth_ecp5 on folder/engine.v, leave engine.json there, and count cells."""
+def synthesise(folder: Path, sources: list[Path]) -> dict[str, int]:
+    """Run synth_ecp5 on the engine, leave engine.json in the folder, and count cells."""
     passes = (
-        f"read_verilog {folder}/engine.v",
+        f"read_verilog {' '.join(map(str, sources))}",
         f"synth_ecp5 -no-rw-check -top engine -json {folder}/engine.json",
         f"tee -q -o {folder}/cells.json stat -json",
     )
@@ -64,8 +64,9 @@ def main() -> int:
         return 2
     folder = Path("build") / "estimate" / config.name
     folder.mkdir(parents=True, exist_ok=True)
-    convert_engine(config, folder)
-    print(config.name, *(f"{name} {count:,}" for name, count in synthesise(folder).items()), sep="  ", flush=True)
+    made = core(config)
+    cells = synthesise(folder, write_sources({name: made.files[name] for name in made.engine}, folder))
+    print(config.name, *(f"{name} {count:,}" for name, count in cells.items()), sep="  ", flush=True)
     if arguments.clock:
         print(f"seed {arguments.seed}: {clock(folder, arguments.seed):.1f} MHz, aimed at {AIM_MHZ}")
     return 0

@@ -92,6 +92,7 @@ def _vectors(config: EngineConfig, count: int) -> str:
 
 `vectors/NNN.json` gives the values of the ports `descriptor_*` and the counters that must be read afterwards;
 `NNN_before.hex` the memory from word 0 on, one word of {config.word_bytes} bytes a line (`$readmemh`),
-`NNN_after.hex` the same memory after the run. Every word must be equal. 16-bit lanes that the engine must not write hold 5a5a in both. The counters
-`busy` and `compute` hold for the memory of `engine_system` with the given first-word latency; the others for any.
+`NNN_after.hex` the same memory after the run. Every word must be equal. 16-bit lanes that the engine must not write
+hold 5a5a in both. The counters `busy` and `compute` hold for the memory of `engine_system` with the given first-word
+latency; the others for any.
 """

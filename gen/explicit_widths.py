@@ -15,7 +15,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-TOKEN = re.compile(r"\s*(\d*'s?[bdh][0-9a-fA-F]+|\d+|\$?\w+|\+:|<<<|>>>|<<|>>|<=|>=|==|!=|&&|\|\||[-+*&|^~!<>?:(){}\[\],])")
+TOKEN = re.compile(
+    r"\s*(\d*'s?[bdh][0-9a-fA-F]+|\d+|\$?\w+|\+:|<<<|>>>|<<|>>|<=|>=|==|!=|&&|\|\||[-+*&|^~!<>?:(){}\[\],])"
+)
 STATEMENT = re.compile(r"(\s*(?:assign )?)(\w+(?:\[[^=;]*?\])*) (<=|=) (.*);$")
 CONDITION = re.compile(r"(\s*(?:\}? ?else )?if |\s*case )\((.*)\)( begin)?$")
 DECLARATION = re.compile(
@@ -246,7 +248,8 @@ def _fit_cast(node: Node, width: int, signed: bool) -> Node:
     (inner,) = node.operands
     if width > node.width and signed and inner.op == "concat" and inner.operands[0].text == "1'b0":
         zeros = Node("leaf", text=f"{width - node.width + 1}'d0", width=width - node.width + 1)
-        return replace(node, operands=(replace(inner, operands=(zeros, *inner.operands[1:]), width=width),), width=width)
+        inner = replace(inner, operands=(zeros, *inner.operands[1:]), width=width)
+        return replace(node, operands=(inner,), width=width)
     if width > node.width and signed and inner.op in SHIFTS and inner.signed and inner.operands[0].op == "leaf":
         return replace(node, operands=(_fit(inner, width, True),), width=width)  # nothing overflows in a right shift
     node = replace(node, operands=(_fit(inner, inner.width, inner.signed),))

