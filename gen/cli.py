@@ -159,10 +159,10 @@ def _run(arguments: argparse.Namespace) -> int:
 def _check_files(arguments: argparse.Namespace) -> None:
     """Raise OutputError for an --output or --trace that cannot be written."""
     if arguments.output is not None:
-        check_output("--output", arguments.output, ".npz", {"the input file": arguments.input})
+        check_output("--output", arguments.output, "an .npz file", {"the input file": arguments.input})
     if arguments.trace is not None:
         others = {"the input file": arguments.input, "the --output file": arguments.output}
-        check_output("--trace", arguments.trace, ".vcd", others)
+        check_output("--trace", arguments.trace, "a .vcd file", others)
         if not arguments.trace.lower().endswith(".vcd"):
             raise OutputError(f"--trace writes the format VCD, not {arguments.trace!r}; give the name of a .vcd file")
 

@@ -13,19 +13,19 @@ class OutputError(ValueError):
     """A result that cannot be written; one sentence."""
 
 
-def check_output(option: str, path: str, suffix: str, others: dict[str, str | None]) -> None:
+def check_output(option: str, path: str, a_file: str, others: dict[str, str | None]) -> None:
     """Raise OutputError if `path` cannot be written or must not be replaced. Leaves no trace.
 
     Args:
-        option: the option that names the file. suffix: of such files, for the remedy.
+        option: the option that names the file. a_file: what to name, for the remedy.
         others: files that it must not be, by a description; None for one that is not given.
     """
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     if os.path.isdir(path) or not os.path.basename(path):
-        raise OutputError(f"cannot write {path!r}: it is a directory; give the name of an {suffix} file")
+        raise OutputError(f"cannot write {path!r}: it is a directory; give the name of {a_file}")
     if os.path.lexists(target) and not os.path.isfile(target):
-        raise OutputError(f"cannot write {path!r}: it is not a regular file; give the name of an {suffix} file")
+        raise OutputError(f"cannot write {path!r}: it is not a regular file; give the name of {a_file}")
     for what, other in others.items():
         if other is not None and _same(target, other):
             raise OutputError(f"{option} {path!r} is {what}; give another name")
