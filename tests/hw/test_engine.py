@@ -60,27 +60,15 @@ def shaped_run(config, seed, limit=32):
     )
 
 
-@pytest.mark.parametrize("batch", range(2))
-def test_seeds(batch):
-    assert_exact(TINY, [seeded_run(seed) for seed in range(1000 + 8 * batch, 1008 + 8 * batch)], "verilator")
-
-
-def test_seeds_in_icarus():
-    assert_exact(TINY, [seeded_run(seed) for seed in range(1000, 1010)], "icarus")
-
-
-def test_seeds_in_myhdl():
-    assert_exact(TINY, [seeded_run(seed) for seed in (1000, 1001, 1002, 1003)], "myhdl")
+@pytest.mark.parametrize(("simulator", "count"), [("verilator", 16), ("icarus", 10), ("myhdl", 4)])
+def test_seeds(simulator, count):
+    assert_exact(TINY, [seeded_run(seed) for seed in range(1000, 1000 + count)], simulator)
 
 
 @pytest.mark.slow
-def test_200_seeds():
-    assert_exact(TINY, [seeded_run(seed) for seed in range(200)], "verilator")
-
-
-@pytest.mark.slow
-def test_10_of_200_seeds_in_icarus():
-    assert_exact(TINY, [seeded_run(seed) for seed in range(0, 200, 20)], "icarus")
+@pytest.mark.parametrize(("simulator", "step"), [("verilator", 1), ("icarus", 20)])
+def test_200_seeds(simulator, step):
+    assert_exact(TINY, [seeded_run(seed) for seed in range(0, 200, step)], simulator)
 
 
 @pytest.mark.parametrize("name", ["tiny", "q88", "lanes16", "base"])
