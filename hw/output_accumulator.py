@@ -2,10 +2,11 @@
 
 from myhdl import always, always_comb, block
 
+from golden.config import log2_ceil
 from golden.formats import SHIFT_BITS
 from hw.ram import ram
 from hw.shifter import shifter
-from hw.signals import bit, index_bits, join, signed, split, to_signed, unsigned, wrapping
+from hw.signals import bit, join, signed, split, to_signed, unsigned, wrapping
 
 
 @block
@@ -22,9 +23,8 @@ def output_accumulator(clk, early_row, early_chunk, fresh, shift, partial, row, 
     """
     lanes = config.array_depth
     bits = config.accumulator_bits
-    depth = config.max_rows * config.max_chunks
-    chunk_bits = (config.max_chunks - 1).bit_length()
-    address_bits = index_bits(depth)
+    chunk_bits = log2_ceil(config.max_chunks)
+    address_bits = len(row) + chunk_bits
     read_address, write_address = unsigned(address_bits), unsigned(address_bits)
     write = bit()
     stored, held = unsigned(lanes * bits), unsigned(lanes * bits)
@@ -48,7 +48,7 @@ def output_accumulator(clk, early_row, early_chunk, fresh, shift, partial, row, 
     instances = [
         address,
         registers,
-        ram(clk, write, write_address, o, read_address, stored, depth),
+        ram(clk, write, write_address, o, read_address, stored, 1 << address_bits),
         join(sums, o),
     ]
     for lane, (old, addend) in enumerate(zip(split(held, lanes), split(partial, lanes), strict=True)):

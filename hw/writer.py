@@ -53,8 +53,8 @@ def writer(
     read_address, last_read = unsigned(address_bits), unsigned(address_bits)
     data, placed = unsigned(data_bits), unsigned(max(data_bits, config.word_bits))
     strobes = [bit() for _ in range(word_lanes)]
-    elements, left = unsigned(lanes.bit_length()), wrapping(lanes.bit_length())
-    left_bits = min(len(left), word_lanes.bit_length())
+    elements = unsigned(lanes.bit_length())
+    left, left_bits = wrapping(max(lanes, word_lanes).bit_length() + 1), word_lanes.bit_length()
     strobe_bytes = unsigned(config.word_bytes.bit_length())
 
     @always_comb
