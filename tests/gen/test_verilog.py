@@ -21,7 +21,7 @@ def test_leaves_come_first():
     made = core(SMALL)
     seen = set()
     for name in made.system:
-        used = {found for found in re.findall(r"^    (\w+) \w+ \($", made.files[name], re.M)}
+        used = set(re.findall(r"^    (\w+) \w+ \($", made.files[name], re.M))
         assert {f"{module}.v" for module in used} <= seen
         seen.add(name)
 
