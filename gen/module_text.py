@@ -10,6 +10,7 @@ from gen.explicit_widths import explicit_widths
 from gen.hierarchy import Module
 
 INDENT = "    "
+SENSITIVITY = re.compile(r"^always @\((?!posedge|negedge)[^)]*\)")
 RANGE = re.compile(r"\[(0|[-+() \d]+):([-+() \d]+)\]")
 
 
@@ -39,7 +40,8 @@ def _parts(source: str) -> tuple[dict[str, tuple[str, str, str]], list[str]]:
         if line == ");":
             break
     for line in lines:
-        line = RANGE.sub(_folded, line.rstrip())
+        # MyHDL lists what a combinational process reads in the order of a set, another one in each process.
+        line = RANGE.sub(_folded, SENSITIVITY.sub("always @(*)", line.rstrip()))
         found = re.fullmatch(r"(input|output|reg|wire) ((?:signed )?(?:\[\d+:0\] )?)(\w+);", line)
         if found and found[1] in ("input", "output"):
             ports[found[3]] = found[1], "wire", found[2]
@@ -59,7 +61,7 @@ def _unused_outputs_named(body: list[str]) -> list[str]:
     counts = Counter(re.findall(r"(?<![.\w])\w+", "\n".join(body)))
     connected = {found[1] for line in body if (found := re.fullmatch(r"    \.\w+\((\w+)\),?", line))}
     declared = {found[1] for line in body if (found := re.fullmatch(r"wire .*?(\w+);", line))}
-    unused = {name for name in connected & declared if counts[name] == 2}
+    unused = {name for name in connected & declared if counts[name] == 2 and "unused" not in name}
     if not unused:
         return body
     names = re.compile(rf"(?<![.\w])({'|'.join(sorted(unused))})\b")
