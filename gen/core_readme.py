@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gen.hierarchy import flat_signals
+from gen.block_ports import flat_signals
 from gen.verilog import Core
 from golden.config import EngineConfig
 

@@ -10,8 +10,6 @@ cannot be, stay part of the block that uses them.
 
 from __future__ import annotations
 
-import copy
-import inspect
 import re
 import warnings
 from collections import Counter
@@ -22,10 +20,13 @@ from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from myhdl import Signal, SignalType, ToVerilogWarning, toVerilog
+from myhdl import SignalType, ToVerilogWarning, toVerilog
 from myhdl import _block as myhdl_block
 from myhdl import _simulator as myhdl_state
 from myhdl._extractHierarchy import _UserVerilogCode
+
+from gen.block_ports import bound_arguments, flat_signals, fresh_arguments, is_bundle, is_list_of_signals, shape_key
+from gen.module_names import name_modules
 
 MYHDL = "0.11.52"  # what this file knows the inside of
 WIRING = "hw.signals", "hw.delay"
@@ -124,10 +125,10 @@ def _modules(function, arguments, name, flat, progress):
                 visit(child.module)
         ordered.append(module)
 
-    top = Module(function, _fresh_arguments(arguments), _key(function, arguments))
+    top = Module(function, fresh_arguments(arguments), shape_key(function, arguments))
     visit(top)
     top.name = name
-    _name_modules(ordered[:-1], name)
+    name_modules(ordered[:-1], name)
     for done, module in enumerate(ordered):
         progress(done, len(ordered))
         _convert(module)
@@ -148,9 +149,9 @@ class _Real(myhdl_block._Block):
         if _Real.flat or _Real.outermost:
             _Real.outermost = False
             return object.__new__(_Real)
-        values = _bound(function, rest[4:], arguments).values()
+        values = bound_arguments(function, rest[4:], arguments).values()
         own = "Ports:" in (function.__doc__ or "") and function.__module__ not in WIRING
-        if own and not any(_is_list_of_signals(value) for value in values):
+        if own and not any(is_list_of_signals(value) for value in values):
             return object.__new__(Instance)
         return object.__new__(_Real)
 
@@ -159,10 +160,10 @@ class Instance(_Real):
     """An instance of a module. ports: the parent's signals by the names of the module's ports."""
 
     def __init__(self, function, decorator, name, srcfile, srcline, skipname, *positional, **named):
-        arguments = _bound(function, positional, named)
-        key = _key(function, arguments)
+        arguments = bound_arguments(function, positional, named)
+        key = shape_key(function, arguments)
         if key not in _Real.found:
-            _Real.found[key] = Module(decorator, _fresh_arguments(arguments), key)
+            _Real.found[key] = Module(decorator, fresh_arguments(arguments), key)
         self.module = _Real.found[key]
         self.ports = flat_signals(arguments)
         self.func, self.args, self.kwargs = function, positional, named
@@ -204,14 +205,14 @@ def _named_signals(block) -> dict[str, object]:
         for name, value in sub.callinfo.symdict.items():
             if isinstance(value, SignalType):
                 found.setdefault(name, {})[id(value)] = value
-            elif _is_list_of_signals(value):
+            elif is_list_of_signals(value):
                 for index, signal in enumerate(value):
                     found.setdefault(f"{name}_{index}", {})[id(signal)] = signal
-            elif _is_bundle(value):
+            elif is_bundle(value):
                 for inner, signal in vars(value).items():
                     if isinstance(signal, SignalType):
                         found.setdefault(f"{name}_{inner}", {})[id(signal)] = signal
-    named = flat_signals(_bound(block.func, block.args, block.kwargs))
+    named = flat_signals(bound_arguments(block.func, block.args, block.kwargs))
     seen = {id(signal) for signal in named.values()}
     for name, signals in found.items():
         new = [signal for key, signal in signals.items() if key not in seen]
@@ -222,115 +223,6 @@ def _named_signals(block) -> dict[str, object]:
                 full += "_"
             named[full] = signal
     return named
-
-
-# ---- ports, keys and names
-
-
-def _bound(function, positional, named) -> dict[str, object]:
-    bound = inspect.signature(function).bind(*positional, **named)
-    bound.apply_defaults()
-    return dict(bound.arguments)
-
-
-def _is_list_of_signals(value) -> bool:
-    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(item, SignalType) for item in value)
-
-
-def _is_bundle(value) -> bool:
-    return not isinstance(value, SignalType) and any(
-        isinstance(item, SignalType) for item in getattr(value, "__dict__", {}).values()
-    )
-
-
-def flat_signals(arguments: dict[str, object]) -> dict[str, object]:
-    """Signals by the names that conversion gives them: those of a bundle behind its name."""
-    flat = {}
-    for name, value in arguments.items():
-        if isinstance(value, SignalType):
-            flat[name] = value
-        elif _is_bundle(value):
-            flat |= {
-                f"{name}_{inner}": signal for inner, signal in vars(value).items() if isinstance(signal, SignalType)
-            }
-    return flat
-
-
-def _fresh(signal):
-    value = signal._init
-    return Signal(bool(0)) if isinstance(value, bool) else Signal(copy.deepcopy(value))
-
-
-def _fresh_arguments(arguments):
-    fresh = {}
-    for name, value in arguments.items():
-        if isinstance(value, SignalType):
-            value = _fresh(value)
-        elif _is_bundle(value):
-            bundle = copy.copy(value)
-            for inner, signal in vars(value).items():
-                if isinstance(signal, SignalType):
-                    setattr(bundle, inner, _fresh(signal))
-            value = bundle
-        fresh[name] = value
-    return fresh
-
-
-def _shape(value):
-    """What tells one argument from another; a string of it is part of a module's name."""
-    if isinstance(value, SignalType):
-        kind = "b" if isinstance(value._init, bool) else "s" if value.min is not None and value.min < 0 else "u"
-        return f"{kind}{len(value)}"
-    if _is_bundle(value):
-        return type(value).__name__, tuple((name, _shape(signal)) for name, signal in vars(value).items())
-    return value
-
-
-def _key(function, arguments) -> tuple:
-    return function.__module__, function.__name__, tuple((name, _shape(value)) for name, value in arguments.items())
-
-
-def _name_modules(all_modules: list[Module], top: str) -> None:
-    """Name modules after their functions, and those of one function by the first arguments that tell them apart."""
-    groups: dict[str, list[Module]] = {}
-    for module in all_modules:
-        groups.setdefault(module.key[1], []).append(module)
-    assert top not in groups, f"a block is named {top} like the top module"
-    for name, group in groups.items():
-        for module, suffix in zip(group, _suffixes(group), strict=True):
-            module.name = name + suffix
-    assert len({module.name for module in all_modules}) == len(all_modules), "two modules of one name"
-
-
-def _suffixes(group: list[Module]) -> list[str]:
-    """The shortest labels that tell modules of one function apart: of the argument that splits them most, and so on."""
-    names = sorted(group[0].arguments, key=lambda name: _rank([module.arguments[name] for module in group]))
-    columns = [[_label(name, module.arguments[name]) for module in group] for name in names]
-    suffixes = [""] * len(group)
-    while len(set(suffixes)) < len(group):
-        longer = [[old + new for old, new in zip(suffixes, column, strict=True)] for column in columns]
-        best = max(longer, key=lambda labels: len(set(labels)))  # the first of the best
-        assert len(set(best)) > len(set(suffixes)), f"modules of {group[0].key[1]} cannot be told apart by name"
-        suffixes = best
-    return suffixes
-
-
-def _rank(values: list[object]) -> int:
-    """Names tell more than numbers, parameters more than port widths."""
-    if all(isinstance(value, str) for value in values):
-        return 0
-    return 2 if any(isinstance(value, SignalType) for value in values) else 1
-
-
-def _label(name: str, value) -> str:
-    if isinstance(value, SignalType):
-        signed = "s" if value.min is not None and value.min < 0 else ""
-        return f"_{name}" if isinstance(value._init, bool) else f"_{name}{len(value)}{signed}"
-    if value is None:
-        return f"_no_{name}"
-    if isinstance(value, str):
-        return f"_{value}"
-    return f"_{name}{value}" if isinstance(value, int) else ""
 
 
 # ---- conversion

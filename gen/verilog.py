@@ -11,8 +11,9 @@ from pathlib import Path
 
 import golden
 import hw
-from gen import explicit_widths, hierarchy, module_text
-from gen.hierarchy import Module, closure, flat_signals, modules, outline
+from gen import block_ports, explicit_widths, hierarchy, module_names, module_text, verilog_expression
+from gen.block_ports import flat_signals
+from gen.hierarchy import Module, closure, modules, outline
 from golden.config import EngineConfig
 from hw.engine import engine
 from hw.engine_system import SystemPorts, engine_system
@@ -131,7 +132,7 @@ def fingerprint(config: EngineConfig) -> str:
     for package in (golden, hw):
         for source in sorted(Path(package.__file__).parent.glob("*.py")):
             digest.update(source.read_bytes())
-    for module in (hierarchy, explicit_widths, module_text):
+    for module in (block_ports, explicit_widths, hierarchy, module_names, module_text, verilog_expression):
         digest.update(Path(module.__file__).read_bytes())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:24]

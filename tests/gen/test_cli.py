@@ -99,7 +99,7 @@ def test_a_bar_appears_on_a_terminal_once_it_takes_long(quick, monkeypatch, caps
 
     screen = Screen() if terminal else io.StringIO()
     monkeypatch.setattr(cli, "simulate", slow)
-    monkeypatch.setattr(cli, "PROGRESS_AFTER", after)
+    monkeypatch.setattr("gen.terminal.PROGRESS_AFTER", after)
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm-256color")
     assert cli.main([*TINY, "--preset", "self", "--json"]) == 0

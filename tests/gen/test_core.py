@@ -192,3 +192,11 @@ def test_the_record_is_the_configuration(made):
     assert core(NAMED["tiny"]).files == {path.name: path.read_text() for path in made("tiny").glob("*.v")}
     vector = json.loads((made("tiny") / "vectors" / "000.json").read_text())
     assert set(vector) == {"configuration", "seed", "descriptor", "latency", "counters", "words", "output"}
+
+
+def test_the_project_readme_shows_a_real_module(made):
+    """The module and the tree in README.md are those of `tiny`."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert (made("tiny") / "pe_psum_out18s_psum_in17s.v").read_text() in text
+    outline = (made("tiny") / "README.md").read_text().split("## Modules\n\n")[1].split("\n\n## Ports")[0]
+    assert outline in text

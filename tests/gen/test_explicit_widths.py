@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from gen.explicit_widths import declarations, explicit_widths, parse, text
+from gen.explicit_widths import declarations, explicit_widths
+from gen.verilog_expression import parse, text
 from tests.engine_runs import need
 
 NETS = """

@@ -10,7 +10,8 @@ import pytest
 from myhdl import always, always_comb, block
 
 from gen import hierarchy
-from gen.hierarchy import GenerationError, flat_signals, modules, outline
+from gen.block_ports import flat_signals
+from gen.hierarchy import GenerationError, modules, outline
 from gen.module_text import module_text
 from hw.pe import pe
 from hw.ports import Bundle
