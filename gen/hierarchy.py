@@ -4,8 +4,8 @@ MyHDL's conversion flattens. Here each block is elaborated on its own, on fresh 
 instantiates are replaced by user-defined Verilog (MyHDL's `verilog_code`) that instantiates their modules. Two
 instances share a module if function, parameters and port shapes are the same.
 
-Blocks of `hw.signals`, which only rename and pack wires, and blocks that take lists of signals, which Verilog ports
-cannot be, stay part of the block that uses them.
+A block is a module if its docstring lists its ports. Other helpers, the wires and registers of `hw.signals` and
+`hw.delay`, and blocks that take lists of signals, which Verilog ports cannot be, stay part of the block that uses them.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from gen.block_ports import bound_arguments, flat_signals, fresh_arguments, is_b
 from gen.module_names import name_modules
 
 MYHDL = "0.11.52"  # what this file knows the inside of
+# Wires and registers: as modules they would be most of the files.
 WIRING = "hw.signals", "hw.delay"
 # Ports of bundles that a block does not need are left out of its module; edges of arrays lead nowhere.
 HARMLESS = "Port is not used", "Output port is read internally", "Signal is driven but not read"
