@@ -50,6 +50,7 @@ def writer(
     address, next_chunk = wrapping(len(o_address)), wrapping(len(chunk))
     lane_bits, config_word_bytes = log2_ceil(word_lanes), config.word_bytes
     word_bits = log2_ceil(words)
+    position = unsigned(len(chunk) + word_bits)  # words since the row's first, in chunks where these share a word
     read_address, last_read = unsigned(address_bits), unsigned(address_bits)
     data, placed = unsigned(data_bits), unsigned(max(data_bits, config.word_bits))
     strobes = [bit() for _ in range(word_lanes)]
@@ -137,7 +138,11 @@ def writer(
 
     @always_comb
     def locate():
-        address.next = row_address + (((chunk << word_bits) | word) >> share_bits)
+        position.next = (chunk << word_bits) | word
+
+    @always_comb
+    def offset():
+        address.next = row_address + (position >> share_bits)
 
     @always_comb
     def drive():
@@ -183,7 +188,7 @@ def writer(
                 word.next = word + 1
 
     instances = [
-        pack, unpack, handshake, pipeline, hold, take, extent, remain, count, locate, drive, place, addresses,
+        pack, unpack, handshake, pipeline, hold, take, extent, remain, count, locate, offset, drive, place, addresses,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         join([data] * sharing, placed),
         word_of(placed, word, write.data),
