@@ -11,6 +11,7 @@ A block is a module if its docstring lists its ports. Other helpers, the wires a
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -33,6 +34,8 @@ MYHDL = "0.11.52"  # what this file knows the inside of
 WIRING = "hw.signals", "hw.delay"
 # Ports of bundles that a block does not need are left out of its module; edges of arrays lead nowhere.
 HARMLESS = "Port is not used", "Output port is read internally", "Signal is driven but not read"
+
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class GenerationError(RuntimeError):
@@ -75,8 +78,9 @@ def modules(
         GenerationError: another version of MyHDL is installed.
     """
     check_myhdl()
-    # MyHDL inspects the whole call stack for every block: a thread of its own has a short one.
-    with ThreadPoolExecutor(1) as pool:
+    # One at a time, since elaboration takes the place of a class of MyHDL's; in a thread of its own, since MyHDL
+    # inspects the whole call stack for every block.
+    with _ONE_AT_A_TIME, ThreadPoolExecutor(1) as pool:
         return pool.submit(_modules, function, arguments, name, flat, progress).result()
 
 
