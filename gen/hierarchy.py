@@ -27,7 +27,7 @@ from myhdl import _simulator as myhdl_state
 from myhdl._extractHierarchy import _UserVerilogCode
 
 from gen.block_ports import bound_arguments, flat_signals, fresh_arguments, is_bundle, is_list_of_signals, shape_key
-from gen.module_names import name_modules
+from gen.module_names import module_names
 
 MYHDL = "0.11.52"  # what this file knows the inside of
 # Wires and registers: as modules they would be most of the files.
@@ -132,8 +132,9 @@ def _modules(function, arguments, name, flat, progress):
 
     top = Module(function, fresh_arguments(arguments), shape_key(function, arguments))
     visit(top)
-    top.name = name
-    name_modules(ordered[:-1], name)
+    names = module_names([(module.key[1], module.arguments) for module in ordered[:-1]], name)
+    for module, own in zip(ordered, [*names, name], strict=True):
+        module.name = own
     for done, module in enumerate(ordered):
         progress(done, len(ordered))
         _convert(module)

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from myhdl import SignalType
 
-if TYPE_CHECKING:
-    from gen.hierarchy import Module
+Arguments = dict[str, object]
 
 
-def name_modules(all_modules: list[Module], top: str) -> None:
-    """Name modules after their functions, and those of one function by the first arguments that tell them apart."""
-    groups: dict[str, list[Module]] = {}
-    for module in all_modules:
-        groups.setdefault(module.key[1], []).append(module)
+def module_names(blocks: list[tuple[str, Arguments]], top: str) -> list[str]:
+    """A name for each (block's name, arguments); of several of one name, with what tells them apart."""
+    groups: dict[str, list[Arguments]] = {}
+    for name, arguments in blocks:
+        groups.setdefault(name, []).append(arguments)
     assert top not in groups, f"a block is named {top} like the top module"
-    for name, group in groups.items():
-        for module, suffix in zip(group, _suffixes(group), strict=True):
-            module.name = name + suffix
-    assert len({module.name for module in all_modules}) == len(all_modules), "two modules of one name"
+    suffixes = {name: iter(_suffixes(name, group)) for name, group in groups.items()}
+    names = [name + next(suffixes[name]) for name, _ in blocks]
+    assert len(set(names)) == len(names), "two modules of one name"
+    return names
 
 
-def _suffixes(group: list[Module]) -> list[str]:
-    """The shortest labels that tell modules of one function apart: of the argument that splits them most, and so on."""
-    names = sorted(group[0].arguments, key=lambda name: _rank([module.arguments[name] for module in group]))
-    columns = [[_label(name, module.arguments[name]) for module in group] for name in names]
+def _suffixes(block: str, group: list[Arguments]) -> list[str]:
+    """The shortest labels that tell modules of one block apart: of the argument that splits them most, and so on."""
+    names = sorted(group[0], key=lambda name: _rank([arguments[name] for arguments in group]))
+    columns = [[_label(name, arguments[name]) for arguments in group] for name in names]
     suffixes = [""] * len(group)
     while len(set(suffixes)) < len(group):
         longer = [[old + new for old, new in zip(suffixes, column, strict=True)] for column in columns]
         best = max(longer, key=lambda labels: len(set(labels)))  # the first of the best
-        assert len(set(best)) > len(set(suffixes)), f"modules of {group[0].key[1]} cannot be told apart by name"
+        assert len(set(best)) > len(set(suffixes)), f"modules of {block} cannot be told apart by name"
         suffixes = best
     return suffixes
 
