@@ -61,8 +61,11 @@ def simulate(
 
     Raises:
         SimulatorError: the simulator cannot be used. EngineFault: the engine did not do its job.
-        JobError: a head does not fit into memory. OSError: the waveform cannot be written.
+        JobError: the configuration cannot run a head, or it does not fit into memory.
+        OSError: the waveform cannot be written.
     """
+    for run in runs:
+        run.job.check(config)
     busy = [cycles(config, run.job).busy for run in runs]
     expected = sum(busy) + sum(_transfer(config, run.job) for run in runs)
 

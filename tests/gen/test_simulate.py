@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from gen.device import SteppedDevice
 from gen.simulate import EngineFault, SimulatorError, play, simulate
 from gen.verilator import VerilatorDevice
 from golden.config import NAMED
-from golden.job import layout
+from golden.job import JobError, layout
 from golden.memory_image import memory_image
 from golden.predict import predict
 from tests.engine_runs import need, random_run
@@ -107,6 +108,12 @@ def test_progress_counts_cycles(simulator):
     simulate(TINY, [RUN], simulator, lambda done, expected: seen.append((done, expected)))
     done, (expected,) = [done for done, _ in seen], {expected for _, expected in seen}
     assert done == sorted(done) and 0.7 * expected < done[-1] < expected + 100
+
+
+def test_a_head_that_the_engine_cannot_run_is_refused():
+    run = replace(RUN, job=replace(RUN.job, q_rows=TINY.max_rows + 1))
+    with pytest.raises(JobError, match="query rows per block must be between 1 and 32"):
+        simulate(TINY, [run])
 
 
 def test_an_unknown_simulator_is_refused():
