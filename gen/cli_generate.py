@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from gen.core_folder import write_core
+from gen.core_folder import FolderError, write_core
 from gen.inputs import InputError
 from gen.terminal import check_standard_output, emit, progress
 from golden.config import NAMED, load_config
@@ -42,6 +42,8 @@ def _generate(arguments: argparse.Namespace) -> int:
     for name, value, high in (("--vectors", arguments.vectors, MOST_VECTORS), ("--seed", arguments.seed, 2**63 - 1)):
         if not 0 <= value <= high:
             raise InputError(f"{name} must be between 0 and {high}, not {value}")
+    if not arguments.output.strip():
+        raise FolderError("the name of the folder is empty; give a new or empty folder")
     folder = Path(arguments.output)
     with progress("generating", "modules and vectors") as advance:
         names = write_core(config, folder, arguments.flat, arguments.vectors, arguments.seed, advance)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from golden.config import EngineConfig
 
 LISTS = "filelist.f", "filelist_system.f"
 VECTORS = "vectors"
+PARTIAL = ".flashtile-"
 
 
 class FolderError(ValueError):
@@ -64,26 +65,38 @@ def write_core(
     """
     check_folder(folder)
     place = folder.resolve()
+    new = [path for path in (place, *place.parents) if not path.exists()]
+    partial = None
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-    except OSError as error:
-        raise _failed(folder, error) from None
-    try:
+        place.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=place))
         names = []
         for name, text in _files(config, flat, vector_count, seed, progress or (lambda done, total: None)):
             (partial / name).parent.mkdir(exist_ok=True)
             (partial / name).write_text(text, encoding="utf-8", newline="\n")
             names.append(name)
-        partial.chmod(0o777 & ~_umask())
-        if place.exists():
-            shutil.rmtree(place)
-        partial.rename(place)
+        _move(partial, place)
+        new.clear()
     except OSError as error:
         raise _failed(folder, error) from None
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        if partial is not None:
+            shutil.rmtree(partial, ignore_errors=True)
+        for path in new:
+            with suppress(OSError):
+                path.rmdir()
     return names
+
+
+def _move(partial: Path, place: Path) -> None:
+    """Put the new files in the place of all that is there. The folder itself stays: somebody may stand in it."""
+    for path in place.iterdir():
+        if path.is_dir() and path != partial:
+            shutil.rmtree(path)
+        elif path != partial:
+            path.unlink()
+    for path in partial.iterdir():
+        path.rename(place / path.name)
 
 
 def _files(config, flat, vector_count, seed, report) -> Iterator[tuple[str, str]]:
@@ -130,18 +143,14 @@ def _foreign(place: Path) -> Iterator[str]:
         if (place / name).is_file():
             ours |= set((place / name).read_text(encoding="utf-8", errors="replace").split())
     for path in sorted(place.iterdir()):
+        if path.name.startswith(PARTIAL):
+            continue  # of a process that was killed
         if path.name not in ours and not (path.name.startswith("flashtile_") and path.suffix == ".core"):
             yield path.name
     if (place / VECTORS).is_dir():
         for path in sorted((place / VECTORS).iterdir()):
             if not (path.suffix in (".json", ".hex") and path.name[:3].isdigit()):
                 yield f"{VECTORS}/{path.name}"
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _failed(folder: Path, error: OSError) -> FolderError:

@@ -68,6 +68,14 @@ def test_an_earlier_core_is_replaced_whole(generate, tmp_path):
     assert sorted(os.listdir(tmp_path / "core")) == sorted(os.listdir(tmp_path / "new"))
 
 
+def test_into_the_present_folder(generate, tmp_path, monkeypatch):
+    (tmp_path / ".flashtile-abandoned").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert generate("tiny", "-o", ".", "--flat")[0] == 0
+        assert Path("engine.v").is_file() and not list(Path().glob(".flashtile-*"))
+
+
 def test_a_configuration_of_ones_own(generate, tmp_path):
     own = EngineConfig("mine", "int8", 2, 2, 4, 8, 4, 64, 4096)
     (tmp_path / "mine.json").write_text(own.to_json())
@@ -103,6 +111,7 @@ def test_refusals(refused, tmp_path, monkeypatch):
     assert "'x' is not a whole number" in refused("tiny", "-o", core, "--vectors", "x")
     assert "huge" in refused("huge", "-o", core)
     assert "-o/--output" in refused("tiny")
+    assert refused("tiny", "-o", "") == "the name of the folder is empty; give a new or empty folder"
     monkeypatch.setattr("gen.hierarchy.MYHDL", "0.10")
     message = refused("tiny", "-o", core)
     assert re.search(r"generated with MyHDL 0\.10, but .* is installed; pip install myhdl==0\.10", message)
@@ -118,6 +127,7 @@ def test_a_failure_leaves_the_earlier_core(generate, refused, tmp_path, monkeypa
 
     monkeypatch.setattr(core_folder, "readme", full)
     assert "No space left on device; choose a writable place" in refused("q88", "-o", tmp_path / "core")
+    assert "No space" in refused("q88", "-o", tmp_path / "deep" / "core")
     monkeypatch.setattr(core_folder, "readme", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     assert generate("q88", "-o", tmp_path / "core")[0] == 130
     assert {path.name: path.read_bytes() for path in (tmp_path / "core").iterdir()} == before
