@@ -34,7 +34,7 @@ def running_sum(clk, read_row, row, valid, fresh, shift, addend, total, rows):
 
     @always(clk.posedge)
     def add():
-        total.next = shifted[:1] + addend + shifted[0]
+        total.next = shifted[bits + 1 : 1] + addend + shifted[0]
         write.next = valid
         write_row.next = row
 
