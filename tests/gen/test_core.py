@@ -112,7 +112,7 @@ def slow_if(condition):
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=slow_if(name in ("base", "lanes16", "q88"))) for name in NAMED if name != "wide"]
+    "name", [pytest.param(name, marks=slow_if(name != "tiny")) for name in NAMED]
 )
 def test_vectors_in_a_verilog_testbench(made, name, number, flat, tmp_path):
     """Every word and counter as promised, to the cycle, from modules and flat alike.
