@@ -103,7 +103,7 @@ def _library(config: EngineConfig, trace: bool, notice: Callable[[str], None]) -
 
     def build(folder: Path) -> None:
         notice(f"building the simulator of {config.name}, once for this version ...")
-        work = folder / "work"
+        work = folder / "build"
         work.mkdir()
         names = ["clk", "reset", *flat_ports(SystemPorts(config))]
         (work / "ports.h").write_text(f"#define PORT_LIST {' '.join(f'PORT({name})' for name in names)}\n")

@@ -5,7 +5,7 @@ from myhdl import always, always_comb, block
 from golden.config import log2_ceil
 from hw.delay import delay
 from hw.ram import ram
-from hw.signals import bit, copy, index_bits, join, place, split, unsigned
+from hw.signals import bit, copy, index_bits, join, place, slice_of, split, unsigned
 
 
 def row_chunks(config):
@@ -70,28 +70,7 @@ def choose_part(clk, read_chunk, held, chosen, part_bits):
     def low_bits():
         part.next = read_chunk[part_bits:]
 
-    instances, rest = [low_bits, delay(clk, part, part_of_held, 2)], held
-    for number in reversed(range(part_bits)):
-        upper = part_of_held(number)
-        narrower = chosen if number == 0 else unsigned(len(rest) // 2)
-        instances.append(choose_half(rest, upper, narrower))
-        rest = narrower
-    return instances
-
-
-@block
-def choose_half(vector, upper, half):
-    """The upper or the lower half of a vector. Combinational."""
-    width = len(half)
-
-    @always_comb
-    def choose():
-        if upper:
-            half.next = vector[2 * width : width]
-        else:
-            half.next = vector[width:]
-
-    return choose
+    return low_bits, delay(clk, part, part_of_held, 2), slice_of(held, part_of_held, chosen)
 
 
 @block

@@ -126,3 +126,32 @@ def any_of(bits, result):
         result.next = joined != 0
 
     return join(bits, joined), reduce
+
+
+@block
+def slice_of(vector, index, selected):
+    """selected = slice number `index` of a vector of 2**n of them. Combinational.
+
+    index: at least n bits; the low ones count.
+    """
+    instances, part = [], vector
+    for level in reversed(range((len(vector) // len(selected) - 1).bit_length())):
+        half = unsigned(len(part) // 2)
+        instances.append(half_of(part, index(level), half))
+        part = half
+    return instances, copy(part, selected)
+
+
+@block
+def half_of(vector, upper, half):
+    """half = the upper or the lower half of a vector. Combinational."""
+    width = len(half)
+
+    @always_comb
+    def choose():
+        if upper:
+            half.next = vector[2 * width : width]
+        else:
+            half.next = vector[width:]
+
+    return choose

@@ -5,7 +5,7 @@ from myhdl import always, always_comb, block, concat
 from golden.config import log2_ceil
 from golden.formats import OUTPUT_BITS
 from hw.ram import ram
-from hw.signals import bit, copy, index_bits, join, unsigned, wrapping
+from hw.signals import bit, index_bits, join, slice_of, unsigned, wrapping
 
 
 def words_per_chunk(config):
@@ -191,7 +191,7 @@ def writer(
         pack, unpack, handshake, pipeline, hold, take, extent, remain, count, locate, offset, drive, place, addresses,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         join([data] * sharing, placed),
-        word_of(placed, word, write.data),
+        slice_of(placed, word, write.data),
         join(strobes, write.strobe),
     ]  # fmt: skip
     for lane in range(word_lanes):
@@ -223,29 +223,3 @@ def shared_strobe(chunk, elements, strobe, lane, lanes, sharing):
         strobe.next = (chunk & (sharing - 1)) == part and element < elements
 
     return holds
-
-
-@block
-def word_of(vector, word, selected):
-    """selected = slice number `word` of a vector of 2**n of them. Combinational."""
-    instances, part = [], vector
-    for level in reversed(range(log2_ceil(len(vector) // len(selected)))):
-        half = unsigned(len(part) // 2)
-        instances.append(half_of(part, word(level), half))
-        part = half
-    return instances, copy(part, selected)
-
-
-@block
-def half_of(vector, upper, half):
-    """half = the upper or the lower half of a vector. Combinational."""
-    width = len(half)
-
-    @always_comb
-    def choose():
-        if upper:
-            half.next = vector[2 * width : width]
-        else:
-            half.next = vector[width:]
-
-    return choose

@@ -94,7 +94,7 @@ def test_two_processes_build_at_once(folder, small):
 def test_an_interrupted_build_kills_the_compilers_and_leaves_nothing(folder, small):
     process = subprocess.Popen(small, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 100
-    while not list(folder.glob(".*/work/*.o")):
+    while not list(folder.glob(".*/build/*.o")):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     compilers = children(process.pid)

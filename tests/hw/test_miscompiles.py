@@ -16,6 +16,7 @@ from gen.verilog import core
 from golden.config import load_config
 from hw.signals import bit, signed, unsigned
 from tests.hw import miscompile_examples as examples
+from tests.hw import miscompiled_structure as structure
 from tests.hw.harness import require_icarus, run
 from tests.hw.miscompiles import REMEDIES, findings
 from tests.hw.verilog_keywords import SYSTEM_VERILOG, VERILOG
@@ -125,7 +126,7 @@ def converted(block, shapes, folder, **options):
 def test_system_verilog_refuses_its_keywords(tmp_path):
     """Verilator and Vivado may read a file as SystemVerilog."""
     require_icarus()
-    for block, refused in ((examples.wrong_system_verilog, True), (examples.right_system_verilog, False)):
+    for block, refused in ((structure.wrong_system_verilog, True), (structure.right_system_verilog, False)):
         assert rules(block) == ({"keyword"} if refused else set())
         converted(block, {"a": 8, "y": 8}, tmp_path)
         command = ["iverilog", "-g2012", "-o", tmp_path / "top.vvp", tmp_path / "top.v"]
@@ -134,7 +135,7 @@ def test_system_verilog_refuses_its_keywords(tmp_path):
 
 def test_initial_values_stay_for_the_next_conversion(tmp_path):
     def text(**options):
-        return converted(examples.right_initial_value, {"reset": 1, "a": 8, "y": 8}, tmp_path, **options)
+        return converted(structure.right_initial_value, {"reset": 1, "a": 8, "y": 8}, tmp_path, **options)
 
     first = text()
     try:
@@ -149,10 +150,10 @@ def test_initial_values_stay_for_the_next_conversion(tmp_path):
 def test_an_undriven_signal_converts_wrong_and_is_warned_of():
     require_icarus()
     shapes = {"a": -8, "y": -9}
-    assert "Signal is not driven: offset" in refusal(examples.undriven, shapes, ToVerilogWarning)
+    assert "Signal is not driven: offset" in refusal(structure.undriven, shapes, ToVerilogWarning)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Signal is not driven", category=ToVerilogWarning)
-        assert outputs(examples.undriven, shapes, "icarus") != outputs(examples.undriven, shapes, "myhdl")
+        assert outputs(structure.undriven, shapes, "icarus") != outputs(structure.undriven, shapes, "myhdl")
 
 
 def test_every_signal_of_the_engine_is_driven():
