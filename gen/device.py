@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from random import Random
 
 import numpy as np
 from myhdl import CosimulationError, Signal, Simulation, always, delay
@@ -40,6 +41,10 @@ class Device(ABC):
     @abstractmethod
     def get(self, name: str) -> int:
         """The value of a port."""
+
+    @abstractmethod
+    def stall(self, reads: int, writes: int, seed: int) -> None:
+        """From now on, hold back memory reads and writes in so many of 256 cycles, at random."""
 
     @abstractmethod
     def step(self, cycles: int = 1) -> None:
@@ -81,6 +86,7 @@ class SteppedDevice(Device):
         self._clk, reset, ports = bit(), Signal(bool(1)), SystemPorts(config)
         self._signals = {"reset": reset} | flat_ports(ports)
         self._rows: list[tuple[int, int]] = []
+        self._stall: tuple[Random, int, int] | None = None
         self._cycle = 0
         self._simulation = None
         try:
@@ -102,8 +108,15 @@ class SteppedDevice(Device):
     def get(self, name: str) -> int:
         return int(self._signals[name])
 
+    def stall(self, reads: int, writes: int, seed: int) -> None:
+        self._stall = (Random(seed), reads, writes) if reads or writes else None
+        self.set("stall", 0)
+
     def step(self, cycles: int = 1) -> None:
         for _ in range(cycles):
+            if self._stall is not None:
+                random, reads, writes = self._stall
+                self.set("stall", (random.randrange(256) < reads) | (random.randrange(256) < writes) << 1)
             try:
                 self._simulation.run(2 * HALF_PERIOD, quiet=1)
             except ValueError as error:  # MyHDL's bounds check on a signal

@@ -12,7 +12,8 @@ import numpy as np
 
 from golden.config import EngineConfig
 from golden.heads import DEFAULT_HEAD, MODEL, UnknownHead, load_head
-from golden.job import Job, encode_scale, layout
+from golden.job import Job, encode_scale
+from golden.layout import layout
 from golden.presets import UnknownPreset, load_preset
 from golden.quantise import quantise
 

@@ -19,7 +19,7 @@ from golden.job import Job
 from golden.oracle import attention
 from golden.predict import Prediction
 from golden.quantise import dequantise_output
-from golden.traffic import flash_traffic, naive_bytes
+from golden.traffic import naive_bytes, traffic
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def roofline(config: EngineConfig, job: Job) -> int:
     macs = visible_pairs(job) * max(job.dim, job.value_dim)
     return max(
         -(-macs // (config.array_depth * config.array_keys)),
-        -(-flash_traffic(config, job).total // config.word_bytes),
+        -(-traffic(config, job).total // config.word_bytes),
     )
 
 

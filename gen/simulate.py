@@ -15,7 +15,7 @@ from gen.programs import SimulatorError
 from gen.verilog import shallow, system
 from golden.config import EngineConfig
 from golden.cycles import cycles
-from golden.job import Job, layout
+from golden.layout import extents, layout
 
 __all__ = [
     "SIMULATORS",
@@ -67,7 +67,7 @@ def simulate(
     for run in runs:
         run.job.check(config)
     busy = [cycles(config, run.job).busy for run in runs]
-    expected = sum(busy) + sum(_transfer(config, run.job) for run in runs)
+    expected = sum(busy) + sum(_transfer(config, run) for run in runs)
 
     def script(bench: Bench) -> list[EngineResult]:
         bench.restart()
@@ -127,7 +127,8 @@ def _traced(design, trace: Path | None):
     return traceSignals(design)
 
 
-def _transfer(config: EngineConfig, job: Job) -> int:
-    """Cycles that the bench takes to load a head and to read it back: words, and the output area once more."""
-    place = layout(config, job)
-    return place.words + job.n_q * place.o_stride
+def _transfer(config: EngineConfig, run: Run) -> int:
+    """Cycles that the bench takes to load a run and to read it back."""
+    spans = extents(config, run.job, run.place or layout(config, run.job))
+    written = [spans[name] for name in ("o", "state") if name in spans]
+    return max(end for _, end in spans.values()) + max(end for _, end in written) - min(first for first, _ in written)

@@ -9,7 +9,8 @@ from dataclasses import asdict, fields
 import numpy as np
 
 from golden.config import EngineConfig
-from golden.job import Job, JobError, encode_scale, layout
+from golden.job import Job, JobError, encode_scale
+from golden.layout import layout
 from golden.memory_image import memory_image, output_words
 from golden.predict import predict
 

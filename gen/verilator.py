@@ -199,6 +199,9 @@ class VerilatorDevice(Device):
         if self.progress is not None:
             self.progress(self._library.bench_cycles(self._handle))
 
+    def stall(self, reads: int, writes: int, seed: int) -> None:
+        self._library.bench_stall(self._handle, reads, writes, ctypes.c_uint64(seed))
+
     def step(self, cycles: int = 1) -> None:
         for done in range(0, cycles, CHUNK):
             self._verb(self._library.bench_step, ctypes.c_uint64(min(CHUNK, cycles - done)))

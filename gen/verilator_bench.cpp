@@ -4,6 +4,7 @@
 // A verb that returns int returns 0, or -1 after a fault that bench_fault describes.
 
 #include <cstring>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ struct Bench {
     std::vector<Row> rows;
     std::string fault;
     uint64_t cycles = 0;
+    uint32_t stall_reads = 0, stall_writes = 0;  // of 256 cycles
+    std::minstd_rand random;
 #if VM_TRACE
     TraceFile file;
     VerilatedVcdC* trace = nullptr;
@@ -100,6 +103,10 @@ struct Bench {
     }
 
     void cycle() {
+        if (stall_reads || stall_writes) {
+            const uint32_t draw = random();
+            model->stall = ((draw >> 4 & 255) < stall_reads) | ((draw >> 16 & 255) < stall_writes) << 1;
+        }
 #if VM_TRACE
         if (trace) {  // what the ports were set to at the falling edge
             model->eval();
@@ -184,6 +191,14 @@ EXPORT void bench_set(Bench* bench, int port, const void* value) {
 
 EXPORT void bench_get(Bench* bench, int port, void* value) {
     std::memcpy(value, bench->ports[port].value, bench->ports[port].bytes);
+}
+
+// Hold back memory reads and writes in so many of 256 cycles, at random.
+EXPORT void bench_stall(Bench* bench, uint32_t reads, uint32_t writes, uint64_t seed) {
+    bench->stall_reads = reads;
+    bench->stall_writes = writes;
+    bench->random.seed(seed);
+    bench->model->stall = 0;
 }
 
 EXPORT int bench_step(Bench* bench, uint64_t cycles) {

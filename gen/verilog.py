@@ -22,7 +22,7 @@ from hw.signals import bit
 
 TOP = "engine_system"
 # Inputs of engine_system besides the descriptor.
-INPUTS = "clk", "reset", "start", "latency", "host_write", "host_address", "host_data"
+INPUTS = "clk", "reset", "start", "latency", "stall", "host_write", "host_address", "host_data"
 
 
 def shallow(build: Callable):
@@ -76,7 +76,7 @@ def core(
     ordered = modules(engine_system, arguments, TOP, flat, progress)
     if flat:
         read, write = ReadPort(config), WritePort(config)
-        shared = "clk", "reset", "start", "busy", "descriptor", "counters", "debug"
+        shared = "clk", "reset", "start", "busy", "descriptor", "status", "counters", "debug"
         inside = {name: arguments[name] for name in shared}
         inner = modules(engine, inside | {"read": read, "write": write, "config": config}, "engine", flat, progress)
         ordered = inner + ordered

@@ -17,6 +17,7 @@ ELEMENT_BITS = {"int8": 8, "q8.8": 16}
 KEY_SLOTS = 4
 VALUE_SLOTS = 8
 QUERY_SLOTS = 2
+SCRATCH_SLOTS = 2  # tiles of S or P that come back from memory, NAIVE schedule
 
 
 def log2_ceil(value: int) -> int:
@@ -70,7 +71,7 @@ class EngineConfig:
             ("word_bytes", 2, 16),
             ("max_dim", 1, 256),
             ("max_rows", 1, 64),
-            ("max_keys", 16, 65536),
+            ("max_keys", 16, 32768),
             ("memory_bytes", 256, 1 << 26),
         ):
             value = getattr(self, parameter)
@@ -118,6 +119,16 @@ class EngineConfig:
     def row_words(self) -> int:
         """Memory words that hold a row of the largest dimension."""
         return -(-self.max_dim * self.element_bytes // self.word_bytes)
+
+    @property
+    def scratch_row_words(self) -> int:
+        """Memory words of a tile's row of S or P: C values of two bytes."""
+        return max(1, 2 * self.array_keys // self.word_bytes)
+
+    @property
+    def burst_words(self) -> int:
+        """Memory words of the longest burst: a row of Q, K, V, S or P."""
+        return max(self.row_words, self.scratch_row_words)
 
     @property
     def p_rows(self) -> int:

@@ -9,22 +9,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from golden import latency
-from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS, EngineConfig
-from golden.job import Job
-from golden.schedule import Tile, load_order, walk
+import numpy as np
 
-FIRST_PLAN = 2  # start to the loader's first decision: descriptor latched, walker loaded
+from golden import latency
+from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS, EngineConfig
+from golden.job import Job
+from golden.layout import state_words
+from golden.schedule import Phase, Tile, load_order, walk
+from golden.write_order import WriteOrder
+
 DATA = 2  # last word on the memory port to "load complete", besides the memory's latency
 READ = 1  # pass decided to its first row being read
+WALK = 4  # last load of a tile planned to the next tile's first
+SKIP = 2  # for each tile that the walk passes over
+SCORED = (Phase.FLASH, Phase.SCORES)
+VALUED = (Phase.FLASH, Phase.VALUES)
+STORED = (Phase.SCORES, Phase.EXP)
 
 
 @dataclass(frozen=True)
 class Cycles:
-    """busy: start accepted to last write accepted; compute: first row read for Q.K^T to last row normalised."""
+    """busy: start accepted to last write accepted; compute: first row read for Q.K^T to last row normalised.
+
+    memory_stall: cycles in which neither array takes a row while a load is under way. Intervals [first, end) of cycles:
+    loads: (operand, first request to last word); mm1, mm2: passes; softmax: rows of a tile; writes: (first, end, O).
+    """
 
     busy: int
     compute: int
+    memory_stall: int
+    loads: list[tuple[str, int, int]]
+    mm1: list[tuple[int, int]]
+    softmax: list[tuple[int, int]]
+    mm2: list[tuple[int, int]]
+    writes: list[tuple[int, int]]
 
 
 @dataclass
@@ -33,42 +51,64 @@ class _Loader:
 
     config: EngineConfig
     job: Job
-    ready: dict[str, list[int]] = field(default_factory=lambda: {"k": [], "q": [], "v": []})
-    released: dict[str, list[int]] = field(default_factory=lambda: {"k": [], "q": [], "v": []})
+    ready: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in "kqvs"})
+    released: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in "kqvs"})
     port: list[tuple[int, int]] = field(default_factory=list)  # cycles [first, end) in which reads have the port
+    loads: list[tuple[str, int, int]] = field(default_factory=list)  # operand, requested, complete
+    fences: list[int] = field(default_factory=list)  # NAIVE: a block's S, P or O is in memory
 
     def __post_init__(self):
-        slots = {"k": KEY_SLOTS, "q": QUERY_SLOTS, "v": VALUE_SLOTS}
+        slots = {"k": KEY_SLOTS, "q": QUERY_SLOTS, "v": VALUE_SLOTS, "s": SCRATCH_SLOTS}
         self.slots = slots if self.job.overlap else dict.fromkeys(slots, 1)
-        self.loads = list(load_order(self.config, self.job))
+        self.order = list(load_order(self.config, self.job))
         self.next = 0
-        self.planned, self.taken, self.last_burst = FIRST_PLAN - 1, 0, 0
+        self.planned, self.taken, self.last_burst = latency.check(self.job), 0, 0
+        self.record = self.planned + 1  # the walker has the record of the next tile
+        self.needed_fences = 0
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the next load waits for a fence that is not known yet."""
+        return self.next < len(self.order) and self.needed_fences > len(self.fences)
 
     def step(self) -> bool:
         """Place the next load if a buffer for it is known to become free."""
-        if self.next == len(self.loads):
+        if self.next == len(self.order) or self.fenced:
             return False
-        kind, tile = self.loads[self.next]
+        kind, tile = self.order[self.next]
         waits_for = len(self.ready[kind]) - self.slots[kind]
         if waits_for >= len(self.released[kind]):
             return False
         free = self.released[kind][waits_for] + 1 if waits_for >= 0 else 0
-        rows = tile.rows if kind == "q" else tile.keys
-        words = self.config.words(self.job.value_dim if kind == "v" else self.job.dim)
-        self.planned = max(self.planned + 1, self.taken, free)
+        if tile.first and self.needed_fences:
+            free = max(free, self.fences[self.needed_fences - 1] + 1)
+        rows = {"q": tile.rows, "s": tile.streamed}.get(kind, tile.keys)
+        words = self._words(kind, tile)
+        self.planned = max(self.planned + 1, self.taken, free, self.record)
         self.taken = max(self.planned + 1, self.last_burst)
         first = max(self.taken + 1, self.port[-1][1] if self.port else 0)
         end = first + rows * words
         self.last_burst = end - words
         self.port.append((first, end))
         self.ready[kind].append(end - 1 + self.job.latency + DATA)
+        operand = "p" if kind == "s" and tile.phase == Phase.VALUES else kind
+        self.loads.append((operand, self.taken + 1, self.ready[kind][-1]))
         self.next += 1
+        if self.next < len(self.order) and self.order[self.next][1] is not tile:
+            self.record = self.planned + WALK + SKIP * self.order[self.next][1].skipped
+            if tile.last and tile.phase in (Phase.SCORES, Phase.EXP, Phase.VALUES):
+                self.needed_fences += 1
         return True
+
+    def _words(self, kind: str, tile: Tile) -> int:
+        if kind == "s":
+            return -(-2 * tile.keys // self.config.word_bytes)
+        return self.config.words(self.job.value_dim if kind == "v" else self.job.dim)
 
 
 @dataclass
-class _Array:
-    """Passes of one systolic array: weights shifted in while the pass before runs, rows spaced by the state loops."""
+class _Weights:
+    """When the weights of each pass of an array are complete: shifted in while the pass before runs."""
 
     config: EngineConfig
     chunks: int
@@ -76,8 +116,7 @@ class _Array:
     kind: str
     complete: int | None = None  # weights of the next pass, once known
     read: int = -1  # last read of the weight feeder
-    go: int = -latency.ROW_LOOP  # decision to start a pass
-    rows: int = 0  # of that pass
+    taken: int = -latency.ROW_LOOP  # the pass before was decided
 
     def prepare(self, tile: int, chunk: int) -> bool:
         """Work out when the next pass' weights are complete; False while their load is not placed.
@@ -86,10 +125,10 @@ class _Array:
         """
         ready = self.loader.ready[self.kind]
         if chunk:
-            begin = self.go
+            begin = self.taken
         elif tile < len(ready):
             # The feeder is busy until the chunk before is read, and the array until that is taken.
-            begin = max(self.read + 1, self.go, ready[tile] + 1)
+            begin = max(self.read + 1, self.taken, ready[tile] + 1)
         else:
             return False
         self.complete = self.read = begin + self.config.array_keys
@@ -97,11 +136,18 @@ class _Array:
             self.loader.released[self.kind].append(self.complete)
         return True
 
+
+@dataclass
+class _Passes:
+    """Passes of rows one after the other, spaced by the loops of the rows' state."""
+
+    go: int = -latency.ROW_LOOP
+    rows: int = 0
+
     def start(self, tile: Tile, earliest: int) -> int:
-        """Start the pass whose weights are known; returns the cycle of its decision."""
-        spaced = self.go + self.rows + max(0, latency.ROW_LOOP - tile.streamed)
-        self.go = max(self.complete, earliest, spaced)
-        self.rows, self.complete = tile.streamed, None
+        """Start a pass as early as it may; returns the cycle of its decision."""
+        self.go = max(earliest, self.go + self.rows + max(0, latency.ROW_LOOP - tile.streamed))
+        self.rows = tile.streamed
         return self.go
 
 
@@ -109,118 +155,165 @@ class _Model:
     def __init__(self, config: EngineConfig, job: Job):
         self.config, self.job = config, job
         self.tiles = list(walk(config, job))
+        self.valued = [tile for tile in self.tiles if tile.phase in VALUED]
         self.loader = _Loader(config, job)
-        self.scores = _Array(config, config.chunks(job.dim), self.loader, "k")
-        self.values = _Array(config, config.chunks(job.value_dim), self.loader, "v")
+        self.k = _Weights(config, config.chunks(job.dim), self.loader, "k")
+        self.v = _Weights(config, config.chunks(job.value_dim), self.loader, "v")
+        self.score_rows, self.value_rows = _Passes(), _Passes()
         self.score_pass = self.value_pass = (0, 0)  # next tile and chunk
-        self.p_written: list[int] = []  # per tile: its first p row may be read, and its 1/l will be there in time
-        self.p_freed: list[int] = []  # per tile: its p rows are being read for the last time
-        self.p_rows = [0]  # rows streamed before each tile
-        for tile in self.tiles:
+        self.scored = self.replayed = self.queries = 0  # tiles of K, of S and P, and blocks of Q used up
+        self.p_written: list[int] = []  # per tile for P.V: its first p row may be read, and its 1/l is there in time
+        self.p_freed: list[int] = []  # per tile for P.V: its p rows are being read for the last time
+        self.p_rows = [0]  # rows streamed before each tile for P.V
+        for tile in self.valued:
             self.p_rows.append(self.p_rows[-1] + tile.streamed)
         self.p_oldest = 0
-        self.first_row = None
-        self.pushed: list[tuple[int, int]] = []  # per finished chunk: cycle queued, words
-        self.writer = _Writer(self.loader.port)
+        self.mm1: list[tuple[int, int]] = []
+        self.mm2: list[tuple[int, int]] = []
+        self.softmax: list[tuple[int, int]] = []
+        self.pushed: list[tuple[int, int, bool]] = []  # queued, words, last of a block (NAIVE)
+        self.writer = WriteOrder(self.loader.port, self.loader.fences)
 
-    def step_scores(self) -> bool:
-        """One step of Q.K^T: the next pass' weights, or the pass itself, if everything it waits for is known."""
+    def step_scores(self, may_write: bool) -> bool:
+        """One step of Q.K^T or of S and P: the next pass' weights, or the pass itself, if all it waits for is known.
+
+        may_write: the output queue's progress may be computed for it.
+        """
         index, chunk = self.score_pass
         if index == len(self.tiles):
             return False
-        if self.scores.complete is None:
-            return self.scores.prepare(index, chunk)
         tile = self.tiles[index]
-        if tile.block >= len(self.loader.ready["q"]):
+        scored = tile.phase in SCORED
+        if scored:
+            if self.k.complete is None:
+                return self.k.prepare(self.scored, chunk)
+            if self.queries >= len(self.loader.ready["q"]):
+                return False
+            earliest = max(self.k.complete, self.loader.ready["q"][self.queries] + 1)
+        elif self.replayed < len(self.loader.ready["s"]):
+            earliest = self.loader.ready["s"][self.replayed] + 1
+        else:
             return False
-        earliest = self.loader.ready["q"][tile.block] + 1
-        last = chunk == self.scores.chunks - 1
+        last = not scored or chunk == self.k.chunks - 1
+        if last and tile.phase in VALUED:
+            room = self._p_room()
+            if room is None:
+                return False
+            earliest = max(earliest, room)
+        if last and tile.phase in STORED:
+            room = self._queue_room(tile.streamed, may_write)
+            if room is None:
+                return False
+            earliest = max(earliest, room)
+        go = self.score_rows.start(tile, earliest)
+        first = go + READ
+        if scored:
+            self.k.taken, self.k.complete = go, None
+            self.mm1.append((first, first + tile.streamed))
         if last:
-            while self.p_rows[index + 1] - self.p_rows[self.p_oldest] > self.config.p_rows:
-                if self.p_oldest == len(self.p_freed):
-                    return False
-                earliest = max(earliest, self.p_freed[self.p_oldest] + 1)
-                self.p_oldest += 1
-        go = self.scores.start(tile, earliest)
-        if self.first_row is None:
-            self.first_row = go + READ
-        if last:
-            if tile.last:
-                self.loader.released["q"].append(go)
-            written = go + READ + latency.row_to_p(self.config)
-            self.p_written.append(written + latency.reciprocal_wait(self.config))
+            self._finish_scores(tile, go, scored)
         self.score_pass = (index + 1, 0) if last else (index, chunk + 1)
         return True
 
+    def _finish_scores(self, tile: Tile, go: int, scored: bool) -> None:
+        first = go + READ
+        if scored:
+            self.scored += 1
+            if tile.last:
+                self.queries += 1
+                self.loader.released["q"].append(go)
+        else:
+            self.replayed += 1
+            self.loader.released["s"].append(go + latency.replay_read(self.config))
+        p = first + latency.row_to_p(self.config)
+        self.softmax.append((p - latency.softmax(self.config), p + tile.streamed))
+        if tile.phase in VALUED:
+            self.p_written.append(p + latency.reciprocal_wait(self.config))
+        if tile.phase in STORED:
+            behind = latency.softmax(self.config) - latency.SCALE if scored else 0  # S is stored, not p
+            queued = p - behind + latency.SCRATCH
+            words = -(-2 * tile.keys // self.config.word_bytes)
+            ends = [tile.last and row == tile.streamed - 1 for row in range(tile.streamed)]
+            self.pushed += [(queued + row, words, end) for row, end in enumerate(ends)]
+
+    def _p_room(self) -> int | None:
+        """When the next tile's rows have room in the P buffer; None if that is not known."""
+        earliest, index = 0, len(self.p_written)
+        while self.p_rows[index + 1] - self.p_rows[self.p_oldest] > self.config.p_rows:
+            if self.p_oldest == len(self.p_freed):
+                return None
+            earliest = self.p_freed[self.p_oldest] + 1
+            self.p_oldest += 1
+        return earliest
+
+    def _queue_room(self, entries: int, may_write: bool) -> int | None:
+        """When the output queue has room for so many entries more; None if that may not be worked out yet."""
+        must_leave = len(self.pushed) + entries - self.config.output_rows
+        if must_leave <= 0:
+            return 0
+        if must_leave > len(self.writer.popped) and not may_write:
+            return None
+        self.writer.write(self.pushed, must_leave)
+        return self.writer.popped[must_leave - 1] + 1
+
     def step_values(self, may_write: bool) -> bool:
-        """One step of P.V likewise; may_write: the output queue's progress may be computed for it."""
+        """One step of P.V likewise."""
         index, chunk = self.value_pass
-        if index == len(self.tiles):
+        if index == len(self.valued):
             return False
-        if self.values.complete is None:
-            return self.values.prepare(index, chunk)
+        if self.v.complete is None:
+            return self.v.prepare(index, chunk)
         if index == len(self.p_written):
             return False
-        tile = self.tiles[index]
-        earliest = self.p_written[index] + 1
-        must_leave = len(self.pushed) + tile.finals - self.config.output_rows
-        if must_leave > 0:
-            if must_leave > len(self.writer.popped) and not may_write:
-                return False
-            self.writer.write(self.pushed, must_leave)
-            earliest = max(earliest, self.writer.popped[must_leave - 1] + 1)
-        go = self.values.start(tile, earliest)
-        last = chunk == self.values.chunks - 1
+        tile = self.valued[index]
+        room = self._queue_room(tile.finals, may_write) if tile.finals else 0
+        if room is None:
+            return False
+        go = self.value_rows.start(tile, max(self.v.complete, self.p_written[index] + 1, room))
+        self.v.taken, self.v.complete = go, None
+        self.mm2.append((go + READ, go + READ + tile.streamed))
+        last = chunk == self.v.chunks - 1
         if last:
             self.p_freed.append(go)
         elements = self.job.value_dim - chunk * self.config.array_depth
         words = self.config.output_words(min(elements, self.config.array_depth))
+        if last and self.job.state:
+            words += state_words(self.config)
         queued = go + READ + latency.FEED + latency.array(self.config) + latency.ACCUMULATE + latency.NORMALISE
-        self.pushed += [(queued + row, words) for row in range(tile.finals)]
+        ends = [self.job.naive and last and tile.last and row == tile.finals - 1 for row in range(tile.finals)]
+        self.pushed += [(queued + row, words, end) for row, end in enumerate(ends)]
         self.value_pass = (index + 1, 0) if last else (index, chunk + 1)
         return True
 
     def run(self) -> Cycles:
-        while self.value_pass[0] < len(self.tiles):
+        while self.value_pass[0] < len(self.valued):
             # What is known without the output queue comes first, so that every read that precedes a write is placed.
-            while self.loader.step() or self.step_scores() or self.step_values(may_write=False):
+            while self.loader.step() or self.step_scores(may_write=False) or self.step_values(may_write=False):
                 pass
-            if self.value_pass[0] < len(self.tiles):
-                self.step_values(may_write=True)
+            if self.value_pass[0] == len(self.valued):
+                break
+            if not (self.step_values(may_write=True) or self.step_scores(may_write=True)):
+                # Only a fence is left to wait for: all that is queued is written.
+                self.writer.write(self.pushed, len(self.pushed))
         self.writer.write(self.pushed, len(self.pushed))
-        return Cycles(busy=self.writer.popped[-1], compute=self.pushed[-1][0] - self.first_row + 1)
+        busy, last_push = self.writer.popped[-1], self.pushed[-1][0]
+        first_row = self.mm1[0][0]
+        waiting = _marked(((first, end) for _, first, end in self.loader.loads), busy)
+        waiting &= ~_marked(self.mm1, busy) & ~_marked(self.mm2, busy)
+        return Cycles(
+            busy, last_push - first_row + 1, int(waiting.sum()), self.loader.loads, self.mm1, self.softmax, self.mm2,
+            self.writer.written,
+        )  # fmt: skip
 
 
-class _Writer:
-    """Queued chunks of output rows, written in the cycles that reads leave free."""
-
-    def __init__(self, port: list[tuple[int, int]]):
-        self.port, self.interval = port, 0
-        self.popped: list[int] = []  # per chunk: its last word is taken
-        self.advanced = 0
-
-    def write(self, pushed: list[tuple[int, int]], count: int) -> None:
-        """Write chunks until `count` have left the queue."""
-        while len(self.popped) < count:
-            queued, words = pushed[len(self.popped)]
-            before = self.popped[-1] if self.popped else 0
-            fetched = max(queued + 1, self.advanced)
-            self.advanced = max(fetched + 1, before)
-            cycle = self.advanced
-            for _ in range(words):
-                cycle = self._free(cycle + 1)
-            self.popped.append(cycle)
-
-    def _free(self, cycle: int) -> int:
-        """First cycle from `cycle` on in which no read has the port."""
-        while self.interval < len(self.port) and self.port[self.interval][0] <= cycle:
-            cycle = max(cycle, self.port[self.interval][1])
-            self.interval += 1
-        if self.interval and cycle < self.port[self.interval - 1][1]:
-            cycle = self.port[self.interval - 1][1]
-        return cycle
+def _marked(intervals, busy: int) -> np.ndarray:
+    """The cycles up to `busy` that lie in one of the intervals."""
+    marked = np.zeros(busy + 1, dtype=bool)
+    for first, end in intervals:
+        marked[first:end] = True
+    return marked
 
 
 def cycles(config: EngineConfig, job: Job) -> Cycles:
-    """Busy and compute cycles of one run, exactly."""
+    """Busy and compute cycles of one run, exactly, and when each part of the engine works."""
     return _Model(config, job).run()

@@ -1,4 +1,4 @@
-"""One run of the engine: the descriptor, and where its operands lie in memory."""
+"""One run of the engine: what its descriptor says about sizes, masks and the schedule (golden.layout: where)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from golden.config import EngineConfig
 from golden.formats import SCALE_BITS, SCALE_SHIFT_MAX, Z_FRACTION
 
 MAX_LATENCY = 64
+MAX_HEADS = 256  # query heads of a run
+MAX_GROUP = 64  # query heads for each KV head; KV heads whose strides are 0 serve larger groups
 
 
 class JobError(ValueError):
@@ -17,13 +19,16 @@ class JobError(ValueError):
 
 @dataclass(frozen=True)
 class Job:
-    """Run-time fields of one head.
+    """Run-time fields of one run.
 
     Args:
         n_q, n_kv: query and key rows. dim, value_dim: elements of a Q/K row and of a V/O row.
         scale_mantissa, scale_shift: z = half_up(S * mantissa >> shift), see :func:`encode_scale`.
-        q_rows: query rows per block. causal: query i sees keys up to i + q_position.
+        q_rows: query rows per block. causal: query i sees keys up to its position i + q_position.
         overlap: prefetch K, V and Q (else one buffer each). latency: the memory's first-word latency in cycles.
+        heads: query heads. group: query heads that share a KV head, G; their rows stream together, query by query.
+        window: each query sees keys from its position - window + 1 on; None for all.
+        naive: S and P go to memory and back, instead of staying on chip. state: (m, l) of each row is written, too.
     """
 
     n_q: int
@@ -37,18 +42,38 @@ class Job:
     q_position: int = 0
     overlap: bool = True
     latency: int = 10
+    heads: int = 1
+    group: int = 1
+    window: int | None = None
+    naive: bool = False
+    state: bool = False
+
+    @property
+    def kv_heads(self) -> int:
+        return self.heads // self.group
+
+    @property
+    def rows(self) -> int:
+        """Rows that stream past one KV head: its group's heads of query 0, of query 1, and so on."""
+        return self.n_q * self.group
 
     def check(self, config: EngineConfig) -> None:
         """Raise JobError if `config` cannot run this job."""
         for name, value, high, limit in (
-            ("number of queries", self.n_q, config.max_keys, "max_keys"),
-            ("number of keys", self.n_kv, config.max_keys, "max_keys"),
-            ("head dimension", self.dim, config.max_dim, "max_dim"),
-            ("value dimension", self.value_dim, config.max_dim, "max_dim"),
-            ("query rows per block", self.q_rows, config.max_rows, "max_rows"),
+            ("number of queries", self.n_q, config.max_keys, f"max_keys of {config.name}"),
+            ("number of keys", self.n_kv, config.max_keys, f"max_keys of {config.name}"),
+            ("head dimension", self.dim, config.max_dim, f"max_dim of {config.name}"),
+            ("value dimension", self.value_dim, config.max_dim, f"max_dim of {config.name}"),
+            ("query rows per block", self.q_rows, config.max_rows, f"max_rows of {config.name}"),
+            ("number of heads", self.heads, MAX_HEADS, "limit of a run"),
+            ("query heads per KV head", self.group, MAX_GROUP, "limit of a run"),
         ):
             if not 1 <= value <= high:
-                raise JobError(f"{name} must be between 1 and {high} ({limit} of {config.name}), not {value}")
+                raise JobError(f"{name} must be between 1 and {high} ({limit}), not {value}")
+        if self.heads % self.group:
+            raise JobError(f"query heads per KV head must divide the {self.heads} heads, not {self.group}")
+        if self.window is not None and self.window < 1:
+            raise JobError(f"window must be at least 1 key, not {self.window}")
         if not 0 <= self.latency <= MAX_LATENCY:
             raise JobError(f"memory latency must be between 0 and {MAX_LATENCY} cycles, not {self.latency}")
         if not -config.max_keys <= self.q_position <= config.max_keys:
@@ -56,42 +81,6 @@ class Job:
             raise JobError(f"query position must be between {reach}, not {self.q_position}")
         if not (0 <= self.scale_mantissa < 1 << SCALE_BITS and 0 <= self.scale_shift <= SCALE_SHIFT_MAX):
             raise JobError(f"scale {self.scale_mantissa} >> {self.scale_shift} is outside the engine's range")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Word addresses and row strides (in words) of the operands, packed one after the other."""
-
-    q_address: int
-    k_address: int
-    v_address: int
-    o_address: int
-    q_stride: int
-    k_stride: int
-    v_stride: int
-    o_stride: int
-    words: int
-
-
-def layout(config: EngineConfig, job: Job) -> Layout:
-    """Pack Q, K, V and O into memory.
-
-    Raises:
-        JobError: they do not fit.
-    """
-    stride = config.words(job.dim)
-    v_stride = config.words(job.value_dim)
-    o_stride = config.output_words(job.value_dim)
-    k_address = job.n_q * stride
-    v_address = k_address + job.n_kv * stride
-    o_address = v_address + job.n_kv * v_stride
-    words = o_address + job.n_q * o_stride
-    if words > config.memory_words:
-        raise JobError(
-            f"memory of {config.name} is too small: the head needs {words * config.word_bytes} bytes, "
-            f"memory_bytes is {config.memory_bytes}; use a configuration with more memory or a shorter sequence"
-        )
-    return Layout(0, k_address, v_address, o_address, stride, stride, v_stride, o_stride, words)
 
 
 def encode_scale(factor: float) -> tuple[int, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from golden.config import EngineConfig, log2_ceil
 
+DIVIDE = 10  # heads and rows of a block by the group: load, 9 bits
+PRODUCT = 2  # of the run plan: factors chosen to product
 FEED = 3  # operand buffer: address to array input (block RAM, its flip-flop, mask)
 SHIFTER = 3  # rounding right shift by up to 63, two levels a stage
 SCALE = 7  # S to z: split product 3, shifter 3, round and saturate 1
@@ -14,6 +16,7 @@ SCORE_SUM = 1  # array output to S
 SUM = 1  # last level of the p adder tree to l
 RECIPROCAL = 11  # l to 1/l
 ACCUMULATE = 1  # array output to O
+SCRATCH = 2  # z to a row of S, or p to a row of P, for memory
 OUTPUT_READ_AHEAD = 5  # O RAM address ahead of the array output: block RAM, its flip-flop, shifter
 NORMALISE = 7  # O to the 16-bit output
 
@@ -45,3 +48,15 @@ def reciprocal_wait(config: EngineConfig) -> int:
     written = tree(config) + SUM + RECIPROCAL + 1  # after p is written: 1/l can be read from its RAM
     o_ready = 2 + FEED + array(config) + ACCUMULATE  # at the earliest: started seen, first row read, O computed
     return max(0, written - (o_ready - 2))  # the RAM and its flip-flop take two cycles
+
+
+def check(job) -> int:
+    """Start accepted to the verdict on its descriptor: a product a cycle, those that the run needs."""
+    many, grouped, windowed = job.heads > 1, job.group > 1, job.window is not None
+    products = 4 + job.state + many * (4 + job.state) + 3 * grouped + job.naive + 3 * windowed
+    return products + PRODUCT + 2 + DIVIDE * grouped
+
+
+def replay_read(config: EngineConfig) -> int:
+    """A pass of S or P decided to its first row being read from its slot, at the latest (P)."""
+    return 1 + row_to_p(config)

@@ -1,4 +1,4 @@
-"""Traffic model: payload bytes by operand and direction, tiles, and K/V loads."""
+"""Traffic model: payload bytes by operand and direction, tiles, K/V loads, and rows that each array takes."""
 
 from __future__ import annotations
 
@@ -6,50 +6,70 @@ from dataclasses import dataclass, replace
 
 from golden.config import EngineConfig
 from golden.job import Job
-from golden.schedule import walk
+from golden.layout import STATE_BYTES
+from golden.schedule import Phase, walk
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes moved for one head, and how many tiles were computed (each loads K and V once)."""
+    """Bytes moved by a run, tiles computed, tiles of K and V loaded, and rows that entered each array."""
 
     q_bytes: int
     k_bytes: int
     v_bytes: int
+    s_read_bytes: int
+    p_read_bytes: int
     o_bytes: int
+    state_bytes: int
+    s_write_bytes: int
+    p_write_bytes: int
     tiles: int
+    k_loads: int
+    v_loads: int
+    mm1_busy: int
+    mm2_busy: int
 
     @property
     def read(self) -> int:
-        return self.q_bytes + self.k_bytes + self.v_bytes
+        return self.q_bytes + self.k_bytes + self.v_bytes + self.s_read_bytes + self.p_read_bytes
 
     @property
     def written(self) -> int:
-        return self.o_bytes
+        return self.o_bytes + self.state_bytes + self.s_write_bytes + self.p_write_bytes
 
     @property
     def total(self) -> int:
         return self.read + self.written
 
 
-def flash_traffic(config: EngineConfig, job: Job) -> Traffic:
-    """FLASH: Q once, O once, K and V once for each block of query rows that sees them."""
-    tiles = list(walk(config, job))
-    keys = sum(tile.keys for tile in tiles)
+def traffic(config: EngineConfig, job: Job) -> Traffic:
+    """What a run moves: Q and O once, K and V once for each block of rows that sees them, (m, l) once.
+
+    NAIVE moves two bytes for each entry of S and P besides: S is written, read for the maximum and read for exp; P is
+    written and read.
+    """
+    scored = [tile for tile in walk(config, job) if tile.phase in (Phase.FLASH, Phase.SCORES)]
+    valued = [tile for tile in walk(config, job) if tile.phase in (Phase.FLASH, Phase.VALUES)]
+    entries = 2 * sum(tile.streamed * tile.keys for tile in scored) if job.naive else 0
+    rows = job.heads * job.n_q
     return Traffic(
-        q_bytes=job.n_q * job.dim * config.element_bytes,
-        k_bytes=keys * job.dim * config.element_bytes,
-        v_bytes=keys * job.value_dim * config.element_bytes,
-        o_bytes=job.n_q * job.value_dim * 2,
-        tiles=len(tiles),
+        q_bytes=rows * job.dim * config.element_bytes,
+        k_bytes=sum(tile.keys for tile in scored) * job.dim * config.element_bytes,
+        v_bytes=sum(tile.keys for tile in valued) * job.value_dim * config.element_bytes,
+        s_read_bytes=2 * entries,
+        p_read_bytes=entries,
+        o_bytes=rows * job.value_dim * 2,
+        state_bytes=rows * STATE_BYTES if job.state else 0,
+        s_write_bytes=entries,
+        p_write_bytes=entries,
+        tiles=len(scored),
+        k_loads=len(scored),
+        v_loads=len(valued),
+        mm1_busy=sum(tile.streamed for tile in scored) * config.chunks(job.dim),
+        mm2_busy=sum(tile.streamed for tile in valued) * config.chunks(job.value_dim),
     )
 
 
 def naive_bytes(config: EngineConfig, job: Job) -> int:
-    """The three-pass schedule: besides Q, K, V and O in blocks of C rows, each score travels five times.
-
-    S is written, read for maximum and sum, read again for exp; P is written and read: two bytes each time.
-    """
-    blocks = replace(job, q_rows=config.array_keys)
-    entries = sum(tile.rows * tile.keys for tile in walk(config, blocks))
-    return flash_traffic(config, blocks).total + 5 * 2 * entries
+    """Bytes of the same run with the NAIVE schedule in blocks of C rows, as system B counts them."""
+    return traffic(config, replace(job, q_rows=min(config.array_keys, config.max_rows), naive=True)).total

@@ -4,7 +4,7 @@ from myhdl import always_comb, block
 
 from hw.engine import engine
 from hw.memory import memory
-from hw.ports import Bundle, Counters, Debug, Descriptor, ReadPort, WritePort
+from hw.ports import Bundle, Counters, Debug, Descriptor, ReadPort, Status, WritePort
 from hw.signals import bit, index_bits, unsigned
 
 
@@ -14,8 +14,8 @@ class SystemPorts(Bundle):
     def __init__(self, config):
         address = index_bits(config.memory_words)
         self.start, self.busy = bit(), bit()
-        self.descriptor, self.counters, self.debug = Descriptor(config), Counters(), Debug(config)
-        self.latency = unsigned(7)
+        self.descriptor, self.status, self.counters, self.debug = Descriptor(), Status(), Counters(), Debug(config)
+        self.latency, self.stall = unsigned(7), unsigned(2)
         self.host_write, self.host_address = bit(), unsigned(address)
         self.host_data, self.host_q = unsigned(config.word_bits), unsigned(config.word_bits)
         self.read_bytes, self.write_bytes = unsigned(32), unsigned(32)
@@ -23,14 +23,14 @@ class SystemPorts(Bundle):
 
 @block
 def engine_system(
-    clk, reset, start, busy, descriptor, counters, debug,
-    latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes, config,
+    clk, reset, start, busy, descriptor, status, counters, debug,
+    latency, stall, host_write, host_address, host_data, host_q, read_bytes, write_bytes, config,
 ):  # fmt: skip
     """Engine and memory, with a host port to the memory that works while the engine is idle.
 
     Latency, throughput: see engine and memory.
 
-    Ports: clk, reset, start, busy, descriptor, counters, debug: see engine; latency, host_*, read_bytes,
+    Ports: clk, reset, start, busy, descriptor, status, counters, debug: see engine; latency, stall, host_*, read_bytes,
     write_bytes: see memory.
     """
     read, write = ReadPort(config), WritePort(config)
@@ -42,9 +42,9 @@ def engine_system(
 
     return (
         clear_counts,
-        engine(clk, reset, start, busy, descriptor, read, write, counters, debug, config),
+        engine(clk, reset, start, busy, descriptor, read, write, status, counters, debug, config),
         memory(
-            clk, reset, read, write, latency, host_write, host_address, host_data, host_q, read_bytes, write_bytes,
+            clk, reset, read, write, latency, stall, host_write, host_address, host_data, host_q, read_bytes, write_bytes,
             clear, config,
         ),
     )  # fmt: skip

@@ -2,98 +2,149 @@
 
 from myhdl import always, always_comb, block
 
-from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS
-from hw.signals import bit, unsigned, wrapping
-from hw.tile_walker import tile_walker
+from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS, log2_ceil
+from hw.row_cursor import row_cursor
+from hw.signals import bit, round_up, unsigned, wrapping
+from hw.tile_walker import EXP, FLASH, MAXIMUM, SCORES, VALUES, tile_walker
 
-LOAD_K, LOAD_Q, LOAD_V = 0, 1, 2
-LOADS = KEY_SLOTS + QUERY_SLOTS + VALUE_SLOTS  # that can be under way at once
+LOAD_K, LOAD_Q, LOAD_V, LOAD_S = range(4)
+LOADS = KEY_SLOTS + QUERY_SLOTS + VALUE_SLOTS + SCRATCH_SLOTS  # that can be under way at once
 
 
 @block
 def loader(
-    clk, reset, start, descriptor, k_release, q_release, v_release,
-    read, tile, tile_push, load_push, load_kind, load_rows, counters, config,
+    clk, reset, walk, start, run, plan, k_release, q_release, v_release, s_release, block_stored,
+    read, tile, tile_push, load_push, load_kind, load_rows, load_words, counters, config,
 ):  # fmt: skip
-    """Load K, Q and V in the order of golden.schedule.load_order, one burst a row, as buffers become free.
+    """Load K, Q, V, and S and P, in the order of golden.schedule.load_order, one burst a row, as buffers become free.
 
     Latency: first request 3 cycles after start. Throughput: a burst request each cycle in which the memory takes
-    one; no gap between rows or loads while buffers are free. Without overlap each operand has one buffer
-    in use at a time.
+    one; no gap between rows or loads while buffers are free and tiles take longer than the walker. Without overlap each
+    operand has one buffer in use at a time. NAIVE: S, P and O of a block are in memory before what comes next is read.
 
         start     |1|___________
-        plan      _|K|Q|V ...       buffer reserved, tile record pushed with K
+        plan      _|K|Q|V ...       buffer reserved, tile record pushed with the tile's first load
         load_push ___|1|            bursts of the load follow from the next cycle
         read.valid _____|1 1 1 1    a row each, with ready
 
-    Ports: clk, reset; start: a run begins; descriptor: its Run, constant; k_release, q_release, v_release: a buffer
-    has become free; read: ReadPort, request side; tile, tile_push: record of each tile when its K is planned;
-    load_push, load_kind, load_rows: each load when its bursts begin; counters: k_bytes, q_bytes, v_bytes, k_loads,
-    v_loads.
+    Ports: clk, reset; walk: plan is complete, the walk may begin; start: a run begins, at least 3 cycles later; run:
+    Run, plan: Plan, constant; *_release: a buffer has become free; block_stored: the last row of a block's S, P or O
+    is in memory; read: ReadPort, request side; tile, tile_push: record of each tile with its first load; load_push,
+    load_kind, load_rows, load_words (of a row): each load when its bursts begin; counters: bytes read and loads.
     """
-    planning, block_rows = bit(), unsigned(len(descriptor.q_rows))
-    what = unsigned(2)
-    advance, plan, credit = bit(), bit(), bit()
-    k_used, q_used, v_used = (unsigned(slots.bit_length()) for slots in (KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS))
-    k_plan, q_plan, v_plan = bit(), bit(), bit()
+    row_words, key_shift = config.scratch_row_words, log2_ceil(config.array_keys)
+    row_shift = log2_ceil(row_words)
+    address_bits, bytes_bits, words_bits = len(read.address), len(read.bytes), len(load_words)
+    planning, fenced, opening = bit(), bit(), bit()
+    block_rows, tile_first, tile_valid, skip, next_head = unsigned(len(run.q_rows)), bit(), bit(), bit(), bit()
+    what, following, kind, next_kind = (unsigned(2) for _ in range(4))
+    plan_load, complete, credit = bit(), bit(), bit()
+    k_used, q_used, v_used, s_used = (
+        unsigned(slots.bit_length()) for slots in (KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS, SCRATCH_SLOTS)
+    )
+    k_plan, q_plan, v_plan, s_plan = (bit() for _ in range(4))
     # The load planned next to the one whose bursts are under way.
-    next_valid, next_kind, next_rows, next_first = bit(), unsigned(2), unsigned(len(load_rows)), bit()
-    kind, rows_left = unsigned(2), unsigned(len(load_rows))
-    take, accepted, q_first = bit(), bit(), bit()
-    address_bits = len(read.address)
-    k_next, q_next, v_next = (wrapping(address_bits) for _ in range(3))
-    address, stride = unsigned(address_bits), unsigned(address_bits)
-    row_kind = unsigned(2)
+    next_valid, next_rows, rows_left = bit(), unsigned(len(load_rows)), unsigned(len(load_rows))
+    take, accepted, another, step_q, is_p, next_is_p = (bit() for _ in range(6))
+    # Where K and V of the present KV head, of the present block, and of the next tile begin; S and P of the next tile.
+    k_head, k_block, k_tile, v_head, v_block, v_tile, s_tile = (wrapping(address_bits) for _ in range(7))
+    address, next_address, sequential = (wrapping(address_bits) for _ in range(3))
+    new_stride, next_stride, stride = (unsigned(address_bits) for _ in range(3))
+    q_address = unsigned(address_bits)
+    s_bytes, new_bytes, next_bytes = (unsigned(bytes_bits) for _ in range(3))
+    s_words, new_words, next_words = (unsigned(words_bits) for _ in range(3))
+    k_step, v_step, s_step = wrapping(address_bits), wrapping(address_bits), unsigned(len(tile.streamed) + row_shift)
 
     @always_comb
     def reserve():
         if what == LOAD_K:
-            credit.next = k_used == 0 or (descriptor.overlap and k_used < KEY_SLOTS)
+            credit.next = k_used == 0 or (run.overlap and k_used < KEY_SLOTS)
         elif what == LOAD_Q:
-            credit.next = q_used == 0 or (descriptor.overlap and q_used < QUERY_SLOTS)
+            credit.next = q_used == 0 or (run.overlap and q_used < QUERY_SLOTS)
+        elif what == LOAD_V:
+            credit.next = v_used == 0 or (run.overlap and v_used < VALUE_SLOTS)
         else:
-            credit.next = v_used == 0 or (descriptor.overlap and v_used < VALUE_SLOTS)
+            credit.next = s_used == 0 or (run.overlap and s_used < SCRATCH_SLOTS)
 
     @always_comb
     def decide():
         accepted.next = read.valid and read.ready
         take.next = next_valid and (not read.valid or (read.ready and rows_left == 0))
-        plan.next = planning and credit and (not next_valid or take)
+        another.next = read.valid and read.ready and rows_left != 0
+        step_q.next = (take and next_kind == LOAD_Q) or (
+            read.valid and read.ready and rows_left != 0 and kind == LOAD_Q
+        )
+
+    @always_comb
+    def kinds():
+        if not opening:
+            what.next = following
+        elif tile.phase == FLASH or tile.phase == SCORES:
+            what.next = LOAD_K
+        else:
+            what.next = LOAD_S
+
+    @always_comb
+    def plans():
+        plan_load.next = (
+            planning and tile_valid and credit and (not next_valid or take) and not (opening and tile_first and fenced)
+        )
 
     @always_comb
     def strobes():
-        k_plan.next = plan and what == LOAD_K
-        q_plan.next = plan and what == LOAD_Q
-        v_plan.next = plan and what == LOAD_V
-        tile_push.next = plan and what == LOAD_K
-        advance.next = plan and what == LOAD_V
+        k_plan.next = plan_load and what == LOAD_K
+        q_plan.next = plan_load and what == LOAD_Q
+        v_plan.next = plan_load and what == LOAD_V
+        s_plan.next = plan_load and what == LOAD_S
+        complete.next = plan_load and (
+            what == LOAD_V
+            or tile.phase == MAXIMUM
+            or tile.phase == EXP
+            or (tile.phase == SCORES and (what == LOAD_Q or not tile_first))
+        )
+        tile_push.next = plan_load and opening
         load_push.next = take
         load_kind.next = next_kind
         load_rows.next = next_rows
+        load_words.next = next_words
 
     @always(clk.posedge)
     def planner():
         if reset:
             planning.next = False
+            opening.next = False
+            fenced.next = False
             next_valid.next = False
         else:
             if start:
                 planning.next = True
-                what.next = LOAD_K
-            elif plan:
-                if what == LOAD_K and tile.first:
-                    what.next = LOAD_Q
-                elif what == LOAD_V:
-                    what.next = LOAD_K
-                    planning.next = not tile.end
+                opening.next = True
+                fenced.next = False
+            elif plan_load:
+                opening.next = complete
+                planning.next = not (complete and tile.end)
+                if complete and tile.last and run.naive and tile.phase != MAXIMUM:
+                    fenced.next = True
+                elif block_stored:
+                    fenced.next = False
+            elif block_stored:
+                fenced.next = False
+            if plan_load:
+                if what == LOAD_K and tile_first:
+                    following.next = LOAD_Q
                 else:
-                    what.next = LOAD_V
-            if plan:
+                    following.next = LOAD_V
                 next_valid.next = True
                 next_kind.next = what
-                next_first.next = tile.first
+                next_is_p.next = tile.phase == VALUES
+                next_address.next = address
+                next_stride.next = new_stride
+                next_bytes.next = new_bytes
+                next_words.next = new_words
                 if what == LOAD_Q:
                     next_rows.next = block_rows
+                elif what == LOAD_S:
+                    next_rows.next = tile.streamed
                 else:
                     next_rows.next = tile.keys
             elif take:
@@ -105,6 +156,7 @@ def loader(
             k_used.next = 0
             q_used.next = 0
             v_used.next = 0
+            s_used.next = 0
         else:
             if k_plan and not k_release:
                 k_used.next = k_used + 1
@@ -118,89 +170,130 @@ def loader(
                 v_used.next = v_used + 1
             elif v_release and not v_plan:
                 v_used.next = v_used - 1
+            if s_plan and not s_release:
+                s_used.next = s_used + 1
+            elif s_release and not s_plan:
+                s_used.next = s_used - 1
 
     @always_comb
-    def next_address():
-        if take:
-            row_kind.next = next_kind
+    def shape():
+        s_bytes.next = tile.keys << 1
+        s_step.next = tile.streamed << row_shift
+        k_step.next = run.k_stride << key_shift
+        v_step.next = run.v_stride << key_shift
+        if what == LOAD_S:
+            new_bytes.next = s_bytes
+            new_words.next = s_words
+            new_stride.next = row_words
+        elif what == LOAD_V:
+            new_bytes.next = run.v_bytes
+            new_words.next = run.v_words
+            new_stride.next = run.v_stride
         else:
-            row_kind.next = kind
-        if (take and next_kind == LOAD_K) or (not take and kind == LOAD_K):
-            stride.next = descriptor.k_stride
-            if take and next_first:
-                address.next = descriptor.k_address
-            else:
-                address.next = k_next
-        elif (take and next_kind == LOAD_V) or (not take and kind == LOAD_V):
-            stride.next = descriptor.v_stride
-            if take and next_first:
-                address.next = descriptor.v_address
-            else:
-                address.next = v_next
+            new_bytes.next = run.qk_bytes
+            new_words.next = run.qk_words
+            new_stride.next = run.k_stride
+
+    @always_comb
+    def place():
+        if what == LOAD_S:
+            address.next = s_tile
+            if tile_first:
+                address.next = run.scratch_address
+        elif what == LOAD_V:
+            address.next = v_tile
+            if tile_first:
+                address.next = v_block
         else:
-            stride.next = descriptor.q_stride
-            if q_first:
-                address.next = descriptor.q_address
-            else:
-                address.next = q_next
+            address.next = k_tile
+            if tile_first:
+                address.next = k_block
+
+    @always(clk.posedge)
+    def pointers():
+        if k_plan:
+            k_tile.next = address + k_step
+        if v_plan:
+            v_tile.next = address + v_step
+        if s_plan:
+            s_tile.next = address + s_step
+        if start:
+            k_head.next = run.k_address + plan.k_begin
+            k_block.next = run.k_address + plan.k_begin
+            v_head.next = run.v_address + plan.v_begin
+            v_block.next = run.v_address + plan.v_begin
+        elif next_head:
+            k_head.next = k_head + run.k_head_stride
+            k_block.next = k_head + run.k_head_stride
+            v_head.next = v_head + run.v_head_stride
+            v_block.next = v_head + run.v_head_stride
+        elif skip:
+            k_block.next = k_block + k_step
+            v_block.next = v_block + v_step
 
     @always(clk.posedge)
     def bursts():
         if reset:
             read.valid.next = False
             read.address.next = 0
+            read.bytes.next = 0
             kind.next = LOAD_K
         else:
             if take:
                 read.valid.next = True
                 kind.next = next_kind
+                is_p.next = next_is_p
                 rows_left.next = next_rows - 1
+                read.bytes.next = next_bytes
+                stride.next = next_stride
+                read.address.next = next_address
+                sequential.next = next_address + next_stride
+                if next_kind == LOAD_Q:
+                    read.address.next = q_address
+            elif another:
+                rows_left.next = rows_left - 1
+                read.address.next = sequential
+                sequential.next = sequential + stride
+                if kind == LOAD_Q:
+                    read.address.next = q_address
             elif accepted:
-                read.valid.next = rows_left != 0
-                if rows_left != 0:
-                    rows_left.next = rows_left - 1
-            if start:
-                q_first.next = True
-            elif take and next_kind == LOAD_Q:
-                q_first.next = False
-            if take or (accepted and rows_left != 0):
-                read.address.next = address
-                if row_kind == LOAD_K:
-                    k_next.next = address + stride
-                elif row_kind == LOAD_Q:
-                    q_next.next = address + stride
-                else:
-                    v_next.next = address + stride
-
-    @always_comb
-    def length():
-        if kind == LOAD_V:
-            read.bytes.next = descriptor.v_bytes
-        else:
-            read.bytes.next = descriptor.qk_bytes
+                read.valid.next = False
 
     @always(clk.posedge)
     def count():
-        if reset or start:
+        if reset or walk:
             counters.k_bytes.next = 0
             counters.q_bytes.next = 0
             counters.v_bytes.next = 0
+            counters.s_read_bytes.next = 0
+            counters.p_read_bytes.next = 0
             counters.k_loads.next = 0
             counters.v_loads.next = 0
         else:
-            if accepted and kind == LOAD_K:
-                counters.k_bytes.next = counters.k_bytes + descriptor.qk_bytes
-            if accepted and kind == LOAD_Q:
-                counters.q_bytes.next = counters.q_bytes + descriptor.qk_bytes
-            if accepted and kind == LOAD_V:
-                counters.v_bytes.next = counters.v_bytes + descriptor.v_bytes
+            if accepted:
+                if kind == LOAD_K:
+                    counters.k_bytes.next = counters.k_bytes + read.bytes
+                elif kind == LOAD_Q:
+                    counters.q_bytes.next = counters.q_bytes + read.bytes
+                elif kind == LOAD_V:
+                    counters.v_bytes.next = counters.v_bytes + read.bytes
+                elif is_p:
+                    counters.p_read_bytes.next = counters.p_read_bytes + read.bytes
+                else:
+                    counters.s_read_bytes.next = counters.s_read_bytes + read.bytes
             if k_plan:
                 counters.k_loads.next = counters.k_loads + 1
             if v_plan:
                 counters.v_loads.next = counters.v_loads + 1
 
-    walker = tile_walker(
-        clk, start, advance, descriptor.n_q, descriptor.n_kv, descriptor.q_rows, descriptor.q_position,
-        descriptor.causal, tile, block_rows, config,
+    return (
+        reserve, decide, kinds, plans, strobes, planner, credits, shape, place, pointers, bursts, count,
+        round_up(s_bytes, log2_ceil(config.word_bytes), s_words),
+        tile_walker(
+            clk, reset, walk, complete, run, plan, tile, block_rows, tile_first, tile_valid, skip, next_head, config
+        ),
+        row_cursor(
+            clk, reset, start, step_q, None, None, run.q_address, run.q_stride, run.q_head_stride, run.n_q, run.group,
+            q_address,
+        ),
     )  # fmt: skip
-    return reserve, decide, strobes, planner, credits, next_address, bursts, length, count, walker

@@ -10,7 +10,7 @@ from hw.signals import bit, join, round_up, split, unsigned, wrapping
 
 @block
 def memory(
-    clk, reset, read, write, latency,
+    clk, reset, read, write, latency, stall,
     host_write, host_address, host_data, host_q, bytes_read, bytes_written, clear, config,
 ):  # fmt: skip
     """One word a cycle, shared: reads go before writes, a host port takes what is left.
@@ -22,13 +22,14 @@ def memory(
         read.ready  1|1 0 1|1 1 1 1
         data_valid  _____|1 1 1|_____       latency 1
 
-    Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; host_write, host_address, host_data:
+    Ports: clk, reset; read: ReadPort; write: WritePort; latency: 0..64 cycles; stall:
+    bit 0 holds back reads, bit 1 writes, in this cycle; host_write, host_address, host_data:
     word write, host_q: the word at host_address a cycle ago, both while the engine is idle; bytes_read,
     bytes_written: payload since clear; clear: a run begins, the counts restart and words under way are dropped.
     """
     words = config.memory_words
     always_on = bit()
-    left, burst_words = (unsigned(config.row_words.bit_length()) for _ in range(2))
+    left, burst_words = (unsigned(config.burst_words.bit_length()) for _ in range(2))
     next_address = wrapping(len(read.address))
     address, store_address = unsigned(len(read.address)), unsigned(len(read.address))
     serve, store = bit(), bit()
@@ -43,9 +44,9 @@ def memory(
 
     @always_comb
     def arbitrate():
-        serve.next = left != 0 or read.valid
-        read.ready.next = left == 0
-        write.ready.next = left == 0 and not read.valid
+        serve.next = (left != 0 or read.valid) and not stall[0]
+        read.ready.next = left == 0 and not stall[0]
+        write.ready.next = left == 0 and not read.valid and not stall[1]
         if left != 0:
             address.next = next_address
         elif read.valid:
@@ -55,7 +56,7 @@ def memory(
 
     @always_comb
     def write_side():
-        store.next = write.valid and not serve
+        store.next = write.valid and left == 0 and not read.valid and not stall[1]
         if host_write:
             store_address.next = host_address
             store_data.next = host_data
@@ -74,11 +75,12 @@ def memory(
                 flags.next = serve
             else:
                 flags.next = concat(flags[MAX_LATENCY:], serve)
-            if left != 0:
-                left.next = left - 1
-            elif read.valid:
-                left.next = burst_words - 1
-            next_address.next = address + 1
+            if serve:
+                next_address.next = address + 1
+                if left != 0:
+                    left.next = left - 1
+                else:
+                    left.next = burst_words - 1
 
     @always(clk.posedge)
     def delay_ring():
@@ -118,7 +120,7 @@ def memory(
             bytes_read.next = 0
             bytes_written.next = 0
         else:
-            if left == 0 and read.valid:
+            if left == 0 and read.valid and not stall[0]:
                 bytes_read.next = bytes_read + read.bytes
             if store:
                 bytes_written.next = bytes_written + written

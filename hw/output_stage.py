@@ -14,9 +14,9 @@ from hw.signals import bit, unsigned
 
 @block
 def output_stage(
-    clk, reset, valid, index, chunk, last_chunk, last_tile, act_row, act_shift, act_fresh, act_final,
+    clk, reset, valid, index, chunk, last_chunk, last, run_end, act_row, act_shift, act_fresh, act_final,
     act_last_final, products, p_valid, p_final, p_index, total, maximum, seen, normalised, push, out_last_final,
-    out_last_chunk, out_end, debug, config,
+    out_last_chunk, out_last, out_end, debug, config,
 ):  # fmt: skip
     """Accumulate the rows of P.V; a row that is final leaves normalised, without a visit to memory or a pass of its
     own.
@@ -26,7 +26,8 @@ def output_stage(
 
     Latency: index to push, FEED + array + ACCUMULATE + NORMALISE (golden.latency). Throughput: one row a cycle.
 
-    Ports: clk, reset; valid, index, chunk, last_chunk, last_tile (of the run): row being read from the P buffer;
+    Ports: clk, reset; valid, index, chunk, last_chunk, last (tile of its block), run_end (last tile of the
+    run): row being read from the P buffer;
     act_*: its companions, FEED cycles later; products: the array's output; p_valid, p_final, p_index: row being
     written to the P buffer; total, maximum, seen: its state, tree + 1 cycles later; normalised (A 16-bit lanes),
     push, out_*: a finished chunk and its flags; debug: Debug.
@@ -123,6 +124,7 @@ def output_stage(
         delay(clk, finished, push, latency.NORMALISE, reset),
         delay(clk, act_last_final, out_last_final, push_at - latency.FEED),
         delay(clk, last_chunk, out_last_chunk, push_at),
-        delay(clk, last_tile, out_end, push_at),
+        delay(clk, last, out_last, push_at),
+        delay(clk, run_end, out_end, push_at),
     ]
     return instances, [delay(*line) for line in later.lines]

@@ -6,6 +6,8 @@ from golden.config import EngineConfig
 from golden.formats import MAX_BITS, SCALE_BITS, SHIFT_BITS
 from hw.signals import bit, index_bits, signed, unsigned
 
+OPERANDS = "q", "k", "v", "o", "state", "scratch"
+
 
 class Bundle:
     """Signals by name, in the order in which they were set; `meanings` of them for the reader of the Verilog."""
@@ -31,7 +33,7 @@ class ReadPort(Bundle):
     def __init__(self, config: EngineConfig):
         self.valid, self.ready = bit(), bit()
         self.address = unsigned(index_bits(config.memory_words))
-        self.bytes = unsigned((config.max_dim * config.element_bytes).bit_length())
+        self.bytes = unsigned(max(config.max_dim * config.element_bytes, 2 * config.array_keys).bit_length())
         self.data_valid, self.data = bit(), unsigned(config.word_bits)
 
 
@@ -42,7 +44,7 @@ class WritePort(Bundle):
         "valid": "a word is to be written; stays until ready",
         "ready": "the memory accepts the word in this cycle",
         "address": "word address",
-        "data": "16-bit outputs, the first in the low bits",
+        "data": "16-bit lanes, the first in the low bits",
         "strobe": "which 16-bit lanes to write",
     }
 
@@ -54,7 +56,7 @@ class WritePort(Bundle):
 
 
 class Descriptor(Bundle):
-    """One head. Addresses and strides in words; see golden.job.Job and Layout for the fields."""
+    """One run. Addresses and strides in bytes, multiples of the memory word; see golden.job.Job and golden.layout."""
 
     meanings: ClassVar = {
         "n_q": "query rows",
@@ -62,33 +64,58 @@ class Descriptor(Bundle):
         "dim": "elements of a row of Q and K",
         "value_dim": "elements of a row of V and O",
         "q_rows": "query rows of a block",
-        "q_position": "with causal, query i sees keys up to i + q_position",
+        "heads": "query heads",
+        "group": "query heads for each KV head",
+        "q_position": "position of query 0, signed; query i has i + q_position",
+        "window": "with windowed, a query sees keys from its position - window + 1 on",
         "scale_mantissa": "z = half_up(S * mantissa >> shift), see golden.job.encode_scale",
         "scale_shift": "see scale_mantissa; 0 to 47",
-        "causal": "mask keys after a query's position",
+        "causal": "a query sees keys up to its position",
+        "windowed": "use window",
         "overlap": "load the next tiles during the present one",
-        "q_address": "first word of Q",
-        "k_address": "first word of K",
-        "v_address": "first word of V",
-        "o_address": "first word of O",
-        "q_stride": "words from one row of Q to the next",
-        "k_stride": "words from one row of K to the next",
-        "v_stride": "words from one row of V to the next",
-        "o_stride": "words from one row of O to the next",
+        "naive": "S and P visit memory",
+        "state": "write (m, l) of each row",
+        "q_address": "first byte of Q",
+        "k_address": "first byte of K",
+        "v_address": "first byte of V",
+        "o_address": "first byte of O",
+        "state_address": "first byte of (m, l), 8 bytes a row: l, then m",
+        "scratch_address": "first byte of what S and P of a block need, with naive",
+        "q_stride": "bytes from one row of Q to the next",
+        "k_stride": "bytes from one row of K to the next",
+        "v_stride": "bytes from one row of V to the next",
+        "o_stride": "bytes from one row of O to the next",
+        "state_stride": "bytes from one row of (m, l) to the next",
+        "q_head_stride": "bytes from one head of Q to the next",
+        "k_head_stride": "bytes from one KV head of K to the next",
+        "v_head_stride": "bytes from one KV head of V to the next",
+        "o_head_stride": "bytes from one head of O to the next",
+        "state_head_stride": "bytes from one head of (m, l) to the next",
     }
 
-    def __init__(self, config: EngineConfig):
-        length = config.max_keys.bit_length()
-        dim = config.max_dim.bit_length()
-        address = index_bits(config.memory_words)
-        self.n_q, self.n_kv = unsigned(length), unsigned(length)
-        self.dim, self.value_dim = unsigned(dim), unsigned(dim)
-        self.q_rows = unsigned(config.max_rows.bit_length())
-        self.q_position = signed(length + 1)
+    def __init__(self):
+        self.n_q, self.n_kv = unsigned(32), unsigned(32)
+        self.dim, self.value_dim, self.q_rows, self.heads, self.group = (unsigned(16) for _ in range(5))
+        self.q_position, self.window = signed(32), unsigned(32)
         self.scale_mantissa, self.scale_shift = unsigned(SCALE_BITS), unsigned(SHIFT_BITS)
-        self.causal, self.overlap = bit(), bit()
-        self.q_address, self.k_address, self.v_address, self.o_address = (unsigned(address) for _ in range(4))
-        self.q_stride, self.k_stride, self.v_stride, self.o_stride = (unsigned(address) for _ in range(4))
+        self.causal, self.windowed, self.overlap, self.naive, self.state = (bit() for _ in range(5))
+        for operand in OPERANDS:
+            setattr(self, f"{operand}_address", unsigned(32))
+        for operand in OPERANDS[:-1]:
+            setattr(self, f"{operand}_stride", unsigned(32))
+            setattr(self, f"{operand}_head_stride", unsigned(32))
+
+
+class Status(Bundle):
+    """How the last start ended."""
+
+    meanings: ClassVar = {
+        "done": "the last run is complete",
+        "refusal": "why the last start was refused, 0 if it was not: golden.layout.Refusal",
+    }
+
+    def __init__(self):
+        self.done, self.refusal = bit(), unsigned(5)
 
 
 class Counters(Bundle):
@@ -97,21 +124,27 @@ class Counters(Bundle):
     meanings: ClassVar = {
         "busy": "cycles in which the engine was busy",
         "compute": "cycles from the first row read to the last output",
+        "mm1_busy": "cycles in which a row entered Q.K^T",
+        "mm2_busy": "cycles in which a row entered P.V",
+        "memory_stall": "cycles in which no row entered either, and data was under way from memory",
         "q_bytes": "payload read of Q",
         "k_bytes": "payload read of K",
         "v_bytes": "payload read of V",
+        "s_read_bytes": "payload read of S (naive)",
+        "p_read_bytes": "payload read of P (naive)",
         "o_bytes": "payload written",
+        "state_bytes": "payload written of (m, l)",
+        "s_write_bytes": "payload written of S (naive)",
+        "p_write_bytes": "payload written of P (naive)",
         "tiles": "tiles computed",
         "k_loads": "tiles of K loaded",
         "v_loads": "tiles of V loaded",
-        "saturated": "a visible score left the range of z",
+        "saturations": "visible scores that left the range of z, or of S in memory",
     }
 
     def __init__(self):
-        self.busy, self.compute = unsigned(32), unsigned(32)
-        self.q_bytes, self.k_bytes, self.v_bytes, self.o_bytes = (unsigned(32) for _ in range(4))
-        self.tiles, self.k_loads, self.v_loads = (unsigned(32) for _ in range(3))
-        self.saturated = bit()
+        for name in self.meanings:
+            setattr(self, name, unsigned(32))
 
 
 class Debug(Bundle):

@@ -1,48 +1,44 @@
-"""Where read data goes: words into the Q, K and V buffers, in the order of the loads."""
+"""Where read data goes: words into the buffers of Q, K, V, and S and P, in the order of the loads."""
 
 from myhdl import always, always_comb, block
 
-from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS, log2_ceil
-from hw.loader import LOAD_K, LOAD_Q, LOAD_V, LOADS
+from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS, log2_ceil
+from hw.loader import LOAD_K, LOAD_Q, LOAD_S, LOAD_V, LOADS
 from hw.queue import queue
 from hw.signals import bit, index_bits, join, place, unsigned, wrapping
 
 
 @block
 def receiver(
-    clk, reset, load_push, load_kind, load_rows, data_valid, data, qk_words, v_words,
-    word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, k_done, q_done, v_done, done_rows,
+    clk, reset, load_push, load_kind, load_rows, load_words, data_valid, data,
+    word, write_word, k_write, k_row, q_write, q_row, v_write, v_row, s_write, s_row,
+    k_done, q_done, v_done, s_done, done_rows, under_way,
 ):  # fmt: skip
     """Write each word that the memory returns to its buffer, and say when a load is complete.
 
     Latency: data_valid to the write port of the buffer, and of the last word of a load to *_done, one cycle.
     Throughput: a word a cycle; data is never refused, since a load is requested only when its buffer is free.
 
-    Ports: clk, reset; load_push, load_kind, load_rows: loads in the order of their requests; data_valid, data: the
-    memory's answer; qk_words, v_words: words of a row; word, write_word: buffer write port, common; k_write, k_row
-    (slot and key), q_write, q_row (bank and row), v_write, v_row; k_done, q_done, v_done: a load is complete;
-    done_rows: its rows.
+    Ports: clk, reset; load_push, load_kind, load_rows, load_words (of a row): loads in the order of their requests;
+    data_valid, data: the memory's answer; word, write_word: buffer write port, common; k_write, k_row (slot and key),
+    q_write, q_row (bank and row), v_write, v_row, s_write, s_row; *_done: a load is complete; done_rows: its rows;
+    under_way: a load has been requested and is not complete.
     """
-    row_bits = len(load_rows)
-    record, head, pop = unsigned(2 + row_bits), unsigned(2 + row_bits), bit()
-    unused_valid = bit()  # the load of a word that comes back is always there
-    kind, rows, words = unsigned(2), unsigned(row_bits), unsigned(len(qk_words))
+    row_bits, words_bits = len(load_rows), len(load_words)
+    record, head, pop = unsigned(2 + row_bits + words_bits), unsigned(2 + row_bits + words_bits), bit()
+    kind, rows, words = unsigned(2), unsigned(row_bits), unsigned(words_bits)
     row, count = unsigned(row_bits), unsigned(len(write_word))
-    k_slot, v_slot, q_slot = (wrapping(index_bits(slots)) for slots in (KEY_SLOTS, VALUE_SLOTS, QUERY_SLOTS))
-    k_place, v_place, q_place = (unsigned(len(row)) for row in (k_row, v_row, q_row))
+    k_slot, v_slot, q_slot, s_slot = (
+        wrapping(index_bits(slots)) for slots in (KEY_SLOTS, VALUE_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS)
+    )
+    k_place, v_place, q_place, s_place = (unsigned(len(row)) for row in (k_row, v_row, q_row, s_row))
     last_word = bit()
 
     @always_comb
     def unpack():
         kind.next = head[2:]
         rows.next = head[2 + row_bits : 2]
-
-    @always_comb
-    def ends():
-        if kind == LOAD_V:
-            words.next = v_words
-        else:
-            words.next = qk_words
+        words.next = head[2 + row_bits + words_bits : 2 + row_bits]
 
     @always_comb
     def complete():
@@ -56,26 +52,32 @@ def receiver(
         k_row.next = k_place
         q_row.next = q_place
         v_row.next = v_place
+        s_row.next = s_place
         done_rows.next = rows
         if reset:
             k_write.next = False
             q_write.next = False
             v_write.next = False
+            s_write.next = False
             k_done.next = False
             q_done.next = False
             v_done.next = False
+            s_done.next = False
             row.next = 0
             count.next = 0
             k_slot.next = 0
             q_slot.next = 0
             v_slot.next = 0
+            s_slot.next = 0
         else:
             k_write.next = data_valid and kind == LOAD_K
             q_write.next = data_valid and kind == LOAD_Q
             v_write.next = data_valid and kind == LOAD_V
+            s_write.next = data_valid and kind == LOAD_S
             k_done.next = pop and kind == LOAD_K
             q_done.next = pop and kind == LOAD_Q
             v_done.next = pop and kind == LOAD_V
+            s_done.next = pop and kind == LOAD_S
             if data_valid:
                 if last_word:
                     count.next = 0
@@ -88,18 +90,20 @@ def receiver(
                     k_slot.next = k_slot + 1
                 elif kind == LOAD_Q:
                     q_slot.next = q_slot + 1
-                else:
+                elif kind == LOAD_V:
                     v_slot.next = v_slot + 1
+                else:
+                    s_slot.next = s_slot + 1
 
     depth = 1 << log2_ceil(LOADS)
     return (
-        join([load_kind, load_rows], record),
-        queue(clk, reset, load_push, record, pop, head, unused_valid, depth),
+        join([load_kind, load_rows, load_words], record),
+        queue(clk, reset, load_push, record, pop, head, under_way, depth),
         place(k_slot, row, k_place),
         place(q_slot, row, q_place),
         place(v_slot, row, v_place),
+        place(s_slot, row, s_place),
         unpack,
-        ends,
         complete,
         write,
     )

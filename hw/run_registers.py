@@ -1,20 +1,42 @@
 """The descriptor of the current run, held, and what the controllers need derived from it."""
 
-from myhdl import always, block
+from myhdl import always, always_comb, block
 
 from golden.config import log2_ceil
-from hw.ports import Descriptor
-from hw.signals import round_up, unsigned
+from golden.formats import SCALE_BITS, SCALE_SHIFT_MAX, SHIFT_BITS
+from golden.job import MAX_GROUP, MAX_HEADS
+from hw.ports import OPERANDS, Bundle
+from hw.signals import any_of, bit, index_bits, round_up, signed, unsigned, wrapping
 
 
-class Run(Descriptor):
-    """Descriptor fields as latched by start, and from the cycle after, what follows from the dimensions."""
+class Run(Bundle):
+    """Descriptor fields as latched by start, no wider than a run that is not refused needs; addresses and strides in
+    words. From the cycle after, what follows from the dimensions. bad_*: why the run cannot be."""
 
     def __init__(self, config):
-        super().__init__(config)
+        length, dim = config.max_keys.bit_length(), config.max_dim.bit_length()
+        address = index_bits(config.memory_words)
+        self.n_q, self.n_kv = unsigned(length), unsigned(length)
+        self.dim, self.value_dim = unsigned(dim), unsigned(dim)
+        self.q_rows = unsigned(config.max_rows.bit_length())
+        self.heads, self.group = unsigned(MAX_HEADS.bit_length()), unsigned(MAX_GROUP.bit_length())
+        self.q_position, self.window = signed(length + 1), unsigned(length + 1)
+        self.scale_mantissa, self.scale_shift = unsigned(SCALE_BITS), unsigned(SHIFT_BITS)
+        self.causal, self.windowed, self.overlap, self.naive, self.state = (bit() for _ in range(5))
+        for operand in OPERANDS:
+            setattr(self, f"{operand}_address", unsigned(address))
+            setattr(self, f"{operand}_far", bit())  # the address lies beyond the memory
+        for operand in OPERANDS[:-1]:
+            for stride in (f"{operand}_stride", f"{operand}_head_stride"):
+                setattr(self, stride, unsigned(address))
+                setattr(self, f"{stride}_far", bit())
+        for name in ("n_q", "n_kv", "dim", "value_dim", "q_rows", "heads", "group", "window", "position", "scale"):
+            setattr(self, f"bad_{name}", bit())
+        self.misaligned = bit()
         row_bytes = config.max_dim * config.element_bytes
         self.qk_bytes, self.v_bytes = unsigned(row_bytes.bit_length()), unsigned(row_bytes.bit_length())
         self.qk_words, self.v_words = (unsigned(config.row_words.bit_length()) for _ in range(2))
+        self.o_words = unsigned(config.output_words(config.max_dim).bit_length())
         self.qk_chunks, self.v_chunks = (unsigned(config.max_chunks.bit_length()) for _ in range(2))
         self.qk_mask, self.v_mask = unsigned(config.array_depth), unsigned(config.array_depth)
         self.tail_elements = unsigned(config.array_depth.bit_length())
@@ -22,27 +44,141 @@ class Run(Descriptor):
 
 @block
 def run_registers(clk, reset, load, descriptor, run, config):
-    """Latch the descriptor with load; the derived fields follow one cycle later.
+    """Latch the descriptor with load; the fields derived from dimensions follow one cycle later.
 
     Ports: clk; reset: clears the fields; load: one bit; descriptor: Descriptor; run: Run (out).
     """
-    fields = Descriptor(config).names()
-    derived = derive(clk, run, config)
-    return derived, [latch(clk, reset, load, getattr(descriptor, name), getattr(run, name)) for name in fields]
+    word_shift = log2_ceil(config.word_bytes)
+    low_bits = []
+    instances = []
+    for name in (
+        "n_q", "n_kv", "dim", "value_dim", "q_rows", "heads", "group", "scale_mantissa", "scale_shift",
+        "causal", "windowed", "overlap", "naive", "state",
+    ):  # fmt: skip
+        instances.append(latch(clk, reset, load, getattr(descriptor, name), getattr(run, name), 0))
+    for operand in OPERANDS:
+        strides = [] if operand == "scratch" else [f"{operand}_stride", f"{operand}_head_stride"]
+        used = {"state": descriptor.state, "scratch": descriptor.naive}.get(operand)
+        for name in (f"{operand}_address", *strides):
+            value, held = getattr(descriptor, name), getattr(run, name)
+            low_bits.append(bit())
+            instances += [
+                latch(clk, reset, load, value, held, word_shift),
+                beyond(clk, reset, load, value, getattr(run, f"{name.removesuffix('_address')}_far"), config),
+                low(value, used, low_bits[-1], word_shift),
+            ]
+    for name, high in (
+        ("n_q", config.max_keys), ("n_kv", config.max_keys), ("dim", config.max_dim), ("value_dim", config.max_dim),
+        ("q_rows", config.max_rows), ("heads", MAX_HEADS), ("group", MAX_GROUP),
+    ):  # fmt: skip
+        instances.append(outside(clk, reset, load, getattr(descriptor, name), getattr(run, f"bad_{name}"), high))
+    misaligned = bit()
+    return (
+        instances,
+        any_of(low_bits, misaligned),
+        latch(clk, reset, load, misaligned, run.misaligned, 0),
+        latch_rest(clk, reset, load, descriptor, run, config.max_keys),
+        derive(clk, run, config),
+    )
 
 
 @block
-def latch(clk, reset, load, value, held):
-    """held takes value with load, 0 with reset."""
+def latch(clk, reset, load, value, held, shift):
+    """held takes value, from bit `shift` up, with load, 0 with reset."""
+    if isinstance(value.val, bool):
+
+        @always(clk.posedge)
+        def take_bit():
+            if reset:
+                held.next = False
+            elif load:
+                held.next = value
+
+        return take_bit
+
+    top = shift + len(held)
 
     @always(clk.posedge)
-    def register():
+    def take():
         if reset:
             held.next = 0
         elif load:
-            held.next = value
+            held.next = value[top:shift]
 
-    return register
+    return take
+
+
+@block
+def beyond(clk, reset, load, value, far, config):
+    """far: whether a byte address or stride is as large as the memory, taken with load."""
+    top = log2_ceil(config.memory_bytes)
+
+    @always(clk.posedge)
+    def compare():
+        if reset:
+            far.next = False
+        elif load:
+            far.next = value[:top] != 0
+
+    return compare
+
+
+@block
+def low(value, used, odd, shift):
+    """odd: whether an address or stride in use is no multiple of 2**shift. Combinational."""
+    if used is None:
+
+        @always_comb
+        def always_used():
+            odd.next = value[shift:] != 0
+
+        return always_used
+
+    @always_comb
+    def where_used():
+        odd.next = value[shift:] != 0 and used
+
+    return where_used
+
+
+@block
+def outside(clk, reset, load, value, bad, high):
+    """bad: whether a value is 0 or above `high`, taken with load."""
+
+    @always(clk.posedge)
+    def compare():
+        if reset:
+            bad.next = False
+        elif load:
+            bad.next = value == 0 or value > high
+
+    return compare
+
+
+@block
+def latch_rest(clk, reset, load, descriptor, run, max_keys):
+    """The signed position, and a window that is clamped where a longer one would not leave out more."""
+    bits, longest = len(run.q_position), 2 * max_keys
+
+    @always(clk.posedge)
+    def take():
+        if reset:
+            run.q_position.next = 0
+            run.window.next = 0
+            run.bad_window.next = False
+            run.bad_position.next = False
+            run.bad_scale.next = False
+        elif load:
+            run.q_position.next = descriptor.q_position[bits:].signed()
+            if descriptor.window > longest:
+                run.window.next = longest
+            else:
+                run.window.next = descriptor.window[bits:]
+            run.bad_window.next = descriptor.windowed and descriptor.window == 0
+            run.bad_position.next = descriptor.q_position > max_keys or descriptor.q_position < -max_keys
+            run.bad_scale.next = descriptor.scale_shift > SCALE_SHIFT_MAX
+
+    return take
 
 
 @block
@@ -50,8 +186,10 @@ def derive(clk, run, config):
     """Bytes and words of a memory row, chunks, and the valid elements of the last chunk."""
     element_shift, word_shift = log2_ceil(config.element_bytes), log2_ceil(config.word_bytes)
     depth_shift = log2_ceil(config.array_depth)
-    qk_words, v_words = unsigned(len(run.qk_words)), unsigned(len(run.v_words))
-    qk_chunks, v_chunks = unsigned(len(run.qk_chunks)), unsigned(len(run.v_chunks))
+    # Dimensions of a run that is refused may be too large for these.
+    qk_words, v_words = wrapping(len(run.qk_words)), wrapping(len(run.v_words))
+    qk_chunks, v_chunks = wrapping(len(run.qk_chunks)), wrapping(len(run.v_chunks))
+    o_words = wrapping(len(run.o_words))
 
     @always(clk.posedge)
     def registers():
@@ -59,6 +197,7 @@ def derive(clk, run, config):
         run.v_bytes.next = run.value_dim << element_shift
         run.qk_words.next = qk_words
         run.v_words.next = v_words
+        run.o_words.next = o_words
         run.qk_chunks.next = qk_chunks
         run.v_chunks.next = v_chunks
 
@@ -66,6 +205,7 @@ def derive(clk, run, config):
         registers,
         round_up(run.dim, word_shift - element_shift, qk_words),
         round_up(run.value_dim, word_shift - element_shift, v_words),
+        round_up(run.value_dim, word_shift - 1, o_words),
         round_up(run.dim, depth_shift, qk_chunks),
         round_up(run.value_dim, depth_shift, v_chunks),
         last_chunk(clk, run, depth_shift),

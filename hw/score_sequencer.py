@@ -1,98 +1,134 @@
-"""Row sequencer of Q.K^T: which query row meets which chunk of which tile, and when."""
+"""Row sequencer of Q.K^T and of S and P from memory: which row meets which tile, and when."""
 
 from myhdl import always, always_comb, block
 
 from golden import latency
-from golden.config import QUERY_SLOTS
+from golden.config import QUERY_SLOTS, SCRATCH_SLOTS
+from hw.delay import delay
 from hw.signals import bit, index_bits, place, signed, unsigned
+from hw.tile_walker import EXP, FLASH, SCORES, VALUES
+
+
+class RowFlags:
+    """What accompanies a row of a tile, from its read on."""
+
+    def __init__(self, row_bits, limit_bits, key_bits):
+        self.row = unsigned(row_bits)
+        self.start, self.final, self.last_final = bit(), bit(), bit()  # its first tile, its last, last of the final rows
+        self.replayed = bit()  # comes from memory, as S or P, instead of from Q.K^T
+        self.replayed_p = bit()  # as P
+        self.keeps_maximum = bit()  # m is known
+        self.to_values = bit()  # its p goes on to P.V
+        self.to_memory = bit()  # its S or P goes to memory
+        self.stored_p = bit()  # as P
+        self.last_stored = bit()  # the last one of its block
+        self.limit, self.keys = signed(limit_bits), unsigned(key_bits)  # keys up to its position; keys of the tile
 
 
 @block
 def score_sequencer(
-    clk, reset, causal, chunks, tail_mask, tile, tile_valid, weights_ready, q_done, p_release, p_released,
-    go, tile_pop, q_release, read_row, read_chunk, mask, valid, swap,
-    row, first_chunk, last_chunk, pass_row, visible, start, row_final, last_final, config,
+    clk, reset, run, tile, tile_valid, weights_ready, q_done, s_done, p_release, p_released, stored,
+    go_scores, tile_pop, value_tile, q_release, s_release, read_row, read_chunk, mask, s_row, valid, scored, swap,
+    first_chunk, last_chunk, pass_row, row,
+    config,
 ):  # fmt: skip
-    """Stream the rows of a tile once for each chunk of the head dimension, as soon as weights, Q and room for p allow.
+    """Stream the rows of a tile once for each chunk of the head dimension, as soon as weights, Q and room for p allow;
+    rows of S or P once, as soon as they are there.
 
     Latency: go to the first row's read address, one cycle; a row a cycle from there. Throughput: no gap between
     passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones are spaced so that a row comes
     again after ROW_LOOP cycles.
 
-    Ports: clk, reset; causal, chunks, tail_mask: constant during a run; tile, tile_valid: next tile's TileRecord;
-    weights_ready: see weight_feeder; q_done: a block of Q is in its bank; p_release, p_released: rows of the P
-    buffer have become free; go: pass begins with the next cycle; tile_pop: with the go of a tile's last chunk;
-    q_release: with that of a block's last tile; read_row, read_chunk, mask: Q buffer read port; with them valid,
-    swap (first row of the pass), row, first_chunk, last_chunk, pass_row (first row of a last chunk), visible (keys
-    of the tile that the row sees), start (the row's first tile), row_final (its last), last_final (last of the
-    tile's final rows).
+    Ports: clk, reset; run: Run; tile, tile_valid: next tile's TileRecord; weights_ready: see weight_feeder; q_done: a
+    block of Q is in its bank; s_done: a tile of S or P is in its slot; p_release, p_released: rows of the P buffer have
+    become free; stored: a row of S or P has left for memory; go_scores: a pass of Q.K^T begins with the next cycle;
+    tile_pop: with the go of a tile's last chunk; value_tile: the same for tiles that go on to P.V; q_release: with that
+    of a block's last tile; s_release: a slot of S and P has been read; read_row, read_chunk, mask: Q buffer read
+    port; s_row: row in the slots of S and P; with them valid, scored (of Q.K^T), swap (first row of
+    its pass), first_chunk, last_chunk, pass_row (first row of a tile that goes on to P.V), row: RowFlags.
     """
-    capacity, loop = config.p_rows, latency.ROW_LOOP
+    capacity, store_capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1
+    row_bits = len(row.row)
     left = unsigned(len(tile.streamed))
     chunk, pass_chunk = (unsigned(index_bits(config.max_chunks)) for _ in range(2))
-    p_free = unsigned(capacity.bit_length())
-    q_ready = unsigned(QUERY_SLOTS.bit_length())
-    bank, pass_bank = bit(), bit()
+    p_free, store_free = unsigned(capacity.bit_length()), unsigned(config.output_rows.bit_length())
+    q_ready, s_ready = unsigned(QUERY_SLOTS.bit_length()), unsigned(SCRATCH_SLOTS.bit_length())
+    bank, pass_bank, slot, pass_slot = bit(), bit(), bit(), bit()
     idle = unsigned(loop.bit_length())
-    last = bit()  # the pass that could go next is its tile's last chunk
-    limit = signed(len(tile.diagonal) + 1)
-    keys, final_end = unsigned(len(tile.keys)), unsigned(len(tile.first_row))
-    row_bits, key_bits = len(row), len(visible)
+    go, last, replay, values, store, last_go = (bit() for _ in range(6))
+    member = unsigned(len(tile.member))
+    final_end, fresh_from, row_end = (unsigned(len(tile.first_row)) for _ in range(3))
+    block_end = bit()
+    spaced, room = bit(), bit()
+
+    @always_comb
+    def kind():
+        replay.next = tile.phase != FLASH and tile.phase != SCORES
+        values.next = tile.phase == FLASH or tile.phase == VALUES
+        store.next = tile.phase == SCORES or tile.phase == EXP
 
     @always_comb
     def decide():
-        last.next = chunk + 1 == chunks
+        last.next = replay or chunk + 1 == run.qk_chunks
+        spaced.next = (not valid or left == 0) and idle + tile.streamed >= loop
+
+    @always_comb
+    def enough():
+        room.next = not last or (
+            (not values or tile.streamed <= p_free) and (not store or tile.streamed <= store_free)
+        )
 
     @always_comb
     def start_pass():
         go.next = (
             tile_valid
-            and weights_ready
-            and q_ready != 0
-            and (not valid or left == 0)
-            and idle + tile.streamed >= loop
-            and (not last or tile.streamed <= p_free)
+            and spaced
+            and room
+            and ((replay and s_ready != 0) or (not replay and weights_ready and q_ready != 0))
         )
 
     @always_comb
     def pops():
+        go_scores.next = go and not replay
         tile_pop.next = go and last
-        q_release.next = go and last and tile.last
+        value_tile.next = go and last and values
+        q_release.next = go and last and tile.last and not replay
+        last_go.next = go and replay
 
     @always(clk.posedge)
     def passes():
         if reset:
             valid.next = False
+            scored.next = False
             swap.next = False
             chunk.next = 0
             bank.next = False
+            slot.next = False
             idle.next = loop
         else:
             if go:
                 valid.next = True
+                scored.next = not replay
                 left.next = tile.streamed - 1
-                row.next = tile.first_row[row_bits:]
                 pass_chunk.next = chunk
                 pass_bank.next = bank
-                limit.next = tile.diagonal + tile.first_row
-                keys.next = tile.keys
-                final_end.next = tile.final_end
-                start.next = tile.first
+                pass_slot.next = slot
                 first_chunk.next = chunk == 0
                 last_chunk.next = last
-                if last:
-                    chunk.next = 0
-                    if tile.last:
-                        bank.next = not bank
-                else:
+                if replay:
+                    slot.next = not slot
+                if not last:
                     chunk.next = chunk + 1
+                else:
+                    chunk.next = 0
+                    if tile.last and not replay:
+                        bank.next = not bank
             elif valid and left != 0:
                 left.next = left - 1
-                row.next = row + 1
-                limit.next = limit + 1
             else:
                 valid.next = False
+                scored.next = False
             swap.next = go
             # Cycles since the last row of a pass was read, 0 while rows are.
             if go or (valid and left != 0):
@@ -101,41 +137,78 @@ def score_sequencer(
                 idle.next = idle + 1
 
     @always(clk.posedge)
-    def room():
+    def rows():
+        if go:
+            row.row.next = tile.first_row[row_bits:]
+            row.limit.next = tile.diagonal
+            row.keys.next = tile.keys
+            row.replayed.next = replay
+            row.replayed_p.next = tile.phase == VALUES
+            row.keeps_maximum.next = tile.phase == EXP or tile.phase == VALUES
+            row.to_values.next = values
+            row.to_memory.next = store
+            row.stored_p.next = tile.phase == EXP
+            member.next = tile.member
+            final_end.next = tile.final_end
+            fresh_from.next = tile.fresh_from
+            row_end.next = tile.first_row + tile.streamed
+            block_end.next = tile.last
+        elif valid and left != 0:
+            row.row.next = row.row + 1
+            if member + 1 == run.group:
+                member.next = 0
+                row.limit.next = row.limit + 1
+            else:
+                member.next = member + 1
+
+    @always(clk.posedge)
+    def room_left():
         if reset:
             p_free.next = capacity
+            store_free.next = store_capacity
             q_ready.next = 0
+            s_ready.next = 0
         else:
-            if tile_pop and p_release:
+            if value_tile and p_release:
                 p_free.next = p_free + p_released - tile.streamed
-            elif tile_pop:
+            elif value_tile:
                 p_free.next = p_free - tile.streamed
             elif p_release:
                 p_free.next = p_free + p_released
+            if go and last and store and stored:
+                store_free.next = store_free + 1 - tile.streamed
+            elif go and last and store:
+                store_free.next = store_free - tile.streamed
+            elif stored:
+                store_free.next = store_free + 1
             if q_done and not q_release:
                 q_ready.next = q_ready + 1
             elif q_release and not q_done:
                 q_ready.next = q_ready - 1
+            if s_done and not last_go:
+                s_ready.next = s_ready + 1
+            elif last_go and not s_done:
+                s_ready.next = s_ready - 1
 
     @always_comb
     def read():
         read_chunk.next = pass_chunk
-        if pass_chunk + 1 == chunks:
-            mask.next = tail_mask
+        if pass_chunk + 1 == run.qk_chunks:
+            mask.next = run.qk_mask
         else:
             mask.next = all_elements
-        pass_row.next = swap and last_chunk
-        row_final.next = row < final_end
-        last_final.next = row + 1 == final_end
+        pass_row.next = swap and last_chunk and row.to_values
 
     @always_comb
-    def count_visible():
-        if causal and limit < 1:
-            visible.next = 0
-        elif causal and limit < keys:
-            visible.next = limit[key_bits:]
-        else:
-            visible.next = keys
+    def flags():
+        row.start.next = row.row >= fresh_from
+        row.final.next = row.row < final_end
+        row.last_final.next = row.row + 1 == final_end
+        row.last_stored.next = row.row + 1 == row_end and block_end
 
-    instances = [place(pass_bank, row, read_row)]
-    return instances, decide, start_pass, pops, passes, room, read, count_visible
+    return (
+        kind, decide, enough, start_pass, pops, passes, rows, room_left, read, flags,
+        place(pass_bank, row.row, read_row),
+        place(pass_slot, row.row, s_row),
+        delay(clk, last_go, s_release, latency.replay_read(config), reset),
+    )  # fmt: skip

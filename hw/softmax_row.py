@@ -4,30 +4,35 @@ from myhdl import always_comb, block
 
 from golden import latency
 from golden.formats import MAX_BITS, P_BITS, SHIFT_BITS, Z_BITS
+from golden.naive import S_BITS, S_SHIFT
 from hw.delay import Delays, delay
 from hw.exp2 import exp2
 from hw.running_maximum import running_maximum
 from hw.running_sum import running_sum
 from hw.scale import scale
-from hw.signals import any_of, bit, join, signed, split, to_signed, unsigned
+from hw.signals import bit, join, signed, split, to_signed, unsigned
 from hw.trees import adder_tree, row_maximum
 
 
 @block
 def softmax_row(
-    clk, reset, valid, s, row, start, visible, mantissa, shift,
-    p, p_valid, p_row, p_shift, p_fresh, total, total_maximum, total_seen, saturated, config,
+    clk, reset, valid, s, row, start, visible, mantissa, shift, replayed, keeps_maximum, replayed_p, stored_s, stored_p,
+    scored, out_of_range, p, p_valid, p_row, p_shift, p_fresh, total, total_maximum, total_seen, config,
 ):  # fmt: skip
     """Turn a row of scores into p = 2**(z - m), m the running integer maximum, and keep m and l of each row.
 
     Latency: s to p, golden.latency.softmax; p to total, the levels of the adder tree + 1. Throughput: one row a cycle,
     never stalls; a row may come again after 6 cycles.
 
-    Ports: clk, reset; valid, s (C signed scores), row, start (the row's first tile), visible (keys of the tile that
-    the row sees, from lane 0): together; mantissa, shift: score scale, constant during a run; p: C lanes UQ1.16,
-    with p_valid, p_row, p_shift (rescale of l and O) and p_fresh (the row saw no key before: replace instead of
-    rescale); total (l), total_maximum (m), total_seen: state of the row after this tile; saturated: with p_valid, a
-    visible score of the row left the range of z.
+    Rows of S and P that come back from memory take the same way: S in place of z, P in place of p.
+
+    Ports: clk, reset; valid, s (C signed scores), row, start (the row's first tile), visible (a bit for each key of the
+    tile: the row sees it): together; mantissa, shift: score scale, constant during a run; replayed, replayed_p: with s,
+    the row is one of S or P, one of P; keeps_maximum: m is known, and so is whether the row sees a key; stored_s: C
+    lanes s8.8 of S, SCALE cycles after s; stored_p: C lanes UQ0.16 of P, with p; scored (C lanes s20.12), out_of_range
+    (a bit a lane: visible, and saturated): what became of s after SCALE cycles; p: C lanes UQ1.16, with p_valid, p_row,
+    p_shift (rescale of l and O) and p_fresh (replace l and O instead of rescaling them); total (l), total_maximum (m),
+    total_seen: state of the row after this tile.
     """
     lanes = config.array_keys
     tree = latency.tree(config)
@@ -42,59 +47,68 @@ def softmax_row(
     later = Delays(clk, reset)
 
     z = [signed(Z_BITS) for _ in range(lanes)]
-    packed_z = unsigned(lanes * Z_BITS)
+    used, packed_z = [signed(Z_BITS) for _ in range(lanes)], unsigned(lanes * Z_BITS)
     z_late = [signed(Z_BITS) for _ in range(lanes)]
     over = [bit() for _ in range(lanes)]
     over_visible = [bit() for _ in range(lanes)]
-    probabilities = [unsigned(P_BITS) for _ in range(lanes)]
+    computed, probabilities = ([unsigned(P_BITS) for _ in range(lanes)] for _ in range(2))
     top, maximum = signed(MAX_BITS), signed(MAX_BITS)
     rescale, fresh, seen = unsigned(SHIFT_BITS), bit(), bit()
-    any_visible = bit()
+    any_visible, restart, replace = bit(), bit(), bit()
 
     visible_z = later(visible, latency.SCALE)
     visible_exp2 = later(visible_z, maximum_at + 1 - latency.SCALE)
     row_top = later(row, top_at)
-    start_top = later(start, top_at)
+    visible_p = later(visible_exp2, p_at - maximum_at - 1)
+    start_top, keeps_top, replayed_p_top = later(start, top_at), later(keeps_maximum, top_at), later(replayed_p, top_at)
+    replayed_z = later(replayed, latency.SCALE)
+    start_shift, replayed_p_shift = later(start_top, shift_at - top_at), later(replayed_p_top, shift_at - top_at)
+    replayed_p_p = later(replayed_p_shift, p_at - shift_at)
     visible_top = later(visible_z, top_at - latency.SCALE)
     valid_top = bit()
 
     @always_comb
     def sees():
-        any_visible.next = visible_top != 0
+        any_visible.next = visible_top != 0 and not keeps_top
+        restart.next = start_top and not keeps_top
+        # The rows of P are summed up anew, whatever else has happened to l.
+        replace.next = (fresh and not replayed_p_shift) or (start_shift and replayed_p_shift)
 
+    s_lanes, p_lanes = split(stored_s, lanes), split(stored_p, lanes)
     for lane, score in enumerate(split(s, lanes)):
         value = signed(config.score_bits)
         instances += [
             to_signed(score, value),
             scale(clk, value, mantissa, shift, z[lane], over[lane]),
-            delay(clk, z[lane], z_late[lane], maximum_at - latency.SCALE),
-            lane_visible(over[lane], visible_z, over_visible[lane], lane),
-            exp2_lane(clk, maximum, z_late[lane], visible_exp2, probabilities[lane], lane),
+            choose_s(replayed_z, s_lanes[lane], z[lane], used[lane]),
+            delay(clk, used[lane], z_late[lane], maximum_at - latency.SCALE),
+            gate(over[lane], visible_z(lane), over_visible[lane]),
+            exp2(clk, maximum, z_late[lane], visible_exp2(lane), computed[lane]),
+            choose_p(replayed_p_p, p_lanes[lane], visible_p(lane), computed[lane], probabilities[lane]),
         ]
-    any_over = bit()
     total_addend = unsigned(P_BITS + tree)
     instances += [
         sees,
         delay(clk, valid, valid_top, top_at, reset),
-        join(z, packed_z),
+        join(z, scored),
+        join(used, packed_z),
+        join(over_visible, out_of_range),
         row_maximum(clk, packed_z, visible_z, top, lanes),
         running_maximum(
-            clk, top, row_top, start_top, valid_top, any_visible, maximum, rescale, fresh, seen, config.max_rows
+            clk, top, row_top, restart, valid_top, any_visible, maximum, rescale, fresh, seen, config.max_rows
         ),
         join(probabilities, p),
         delay(clk, valid_top, p_valid, p_at - top_at, reset),
         delay(clk, row_top, p_row, p_at - top_at),
         delay(clk, rescale, p_shift, p_at - shift_at),
-        delay(clk, fresh, p_fresh, p_at - shift_at),
-        any_of(over_visible, any_over),
-        delay(clk, any_over, saturated, p_at - latency.SCALE),
+        delay(clk, replace, p_fresh, p_at - shift_at),
         adder_tree(clk, p, total_addend, lanes),
         running_sum(
             clk,
             later(row_top, sum_at - 4 - top_at),
             later(p_row, tree),
             later(p_valid, tree),
-            later(fresh, sum_at - 3 - shift_at),
+            later(replace, sum_at - 3 - shift_at),
             later(rescale, sum_at - 3 - shift_at),
             total_addend,
             total,
@@ -107,23 +121,42 @@ def softmax_row(
 
 
 @block
-def lane_visible(value, visible, masked, lane):
-    """masked = value where the lane is visible. Combinational."""
+def gate(value, shown, masked):
+    """masked = value where shown. Combinational."""
 
     @always_comb
-    def gate():
-        masked.next = value and visible > lane
+    def both():
+        masked.next = value and shown
 
-    return gate
+    return both
 
 
 @block
-def exp2_lane(clk, maximum, z, visible, p, lane):
-    """exp2 with the lane's own visibility."""
-    shown = bit()
+def choose_s(replayed, stored, z, used):
+    """used = S from memory, with 12 fraction bits instead of 8, or z. Combinational."""
+    s = signed(S_BITS)
 
     @always_comb
-    def gate():
-        shown.next = visible > lane
+    def choose():
+        if replayed:
+            used.next = s << S_SHIFT
+        else:
+            used.next = z
 
-    return gate, exp2(clk, maximum, z, shown, p)
+    return to_signed(stored, s), choose
+
+
+@block
+def choose_p(replayed, stored, shown, computed, p):
+    """p = P from memory, where there is a key, or 2**-x. Combinational."""
+
+    @always_comb
+    def choose():
+        if not replayed:
+            p.next = computed
+        elif shown:
+            p.next = stored
+        else:
+            p.next = 0
+
+    return choose

@@ -2,24 +2,30 @@
 
 from myhdl import always, always_comb, block
 
-from hw.signals import bit, copy, signed, to_signed, unsigned
+from golden.config import log2_ceil
+from golden.schedule import Phase
+from hw.signals import bit, copy, signed, to_signed, unsigned, wrapping
+
+FLASH, SCORES, MAXIMUM, EXP, VALUES = (int(phase) for phase in Phase)
 
 
 class TileRecord:
     """What the sequencers need to know of one tile; see golden.schedule.Tile."""
 
-    FIELDS = ("streamed", "finals", "first_row", "final_end", "diagonal", "keys", "first", "last", "end")
+    FIELDS = (
+        "phase", "streamed", "finals", "first_row", "final_end", "fresh_from", "diagonal", "member", "keys", "last", "end",
+    )  # fmt: skip
 
     def __init__(self, config):
         row_bits = config.max_rows.bit_length()
-        self.streamed = unsigned(row_bits)
-        self.finals = unsigned(row_bits)
-        self.first_row = unsigned(row_bits)
-        self.final_end = unsigned(row_bits)
+        self.phase = unsigned(3)
+        self.streamed, self.finals, self.first_row, self.final_end, self.fresh_from = (
+            unsigned(row_bits) for _ in range(5)
+        )
         self.diagonal = signed(position_bits(config))
+        self.member = unsigned(6)
         self.keys = unsigned(config.array_keys.bit_length())
-        self.first = bit()  # first tile of its block
-        self.last = bit()  # last tile of its block
+        self.last = bit()  # last tile of its block in this phase
         self.end = bit()  # last tile of all
 
     def signals(self):
@@ -49,85 +55,187 @@ def unpack_tile(vector, tile):
 
 
 @block
-def tile_walker(clk, start, advance, n_q, n_kv, q_rows, q_position, causal, tile, rows, config):
-    """Walk blocks of query rows, and for each the tiles of keys it sees.
+def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid, skip, next_head, config):
+    """Walk KV heads, for each its blocks of rows, (for each of these the phases,) and for each the tiles it sees.
 
-    Latency: the record of the first tile one cycle after start, of the next one cycle after advance. Throughput: a
-    record each cycle.
+    Latency: a record is valid 4 cycles after start or advance, 2 cycles later for each tile that is skipped.
+    Throughput: a record every 4 cycles.
 
-    Ports: clk; start: begin at row 0, key 0; advance: next tile; n_q, n_kv, q_rows, q_position, causal:
-    descriptor, constant during a run; tile: TileRecord, rows: rows of its block (out), combinational from the
-    walker's registers.
+        start or advance  |1|_______________
+        valid             _________|1 1 1 1     until advance
+
+    Ports: clk; reset; start: begin with the first tile; advance: on to the next one, while valid; run: Run, plan:
+    Plan, constant during a run; tile: TileRecord, rows: of its block, first: it is the first of its block and phase,
+    all while valid; skip: the block will begin one tile later; next_head: the next tile is of the next KV head.
     """
-    tile_keys = config.array_keys
-    length_bits, row_bits, key_bits = len(n_q), len(rows), len(tile.keys)
-    last_bits = min(row_bits, length_bits)  # of the rows that are left for the last block
-    rows_left, keys_left = unsigned(length_bits), unsigned(length_bits)
-    block_diagonal = signed(len(tile.diagonal))
-    boundary = signed(len(tile.diagonal) + 1)
-    final_end, first_row = unsigned(row_bits), unsigned(row_bits)
-    last_keys, last_block = bit(), bit()
-    first = bit()
-    diagonal = signed(len(tile.diagonal))
+    tile_keys, key_shift = config.array_keys, log2_ceil(config.array_keys)
+    row_bits, key_bits = len(rows), len(tile.keys)
+    length_bits, total_bits = len(run.n_kv), len(plan.rows)
+    last_bits = min(row_bits, total_bits)
+    passed_bits = total_bits + 4
+    # Where the walk is; block_*: where the block began.
+    heads_left, rows_left, keys_left = unsigned(len(run.heads)), unsigned(total_bits), unsigned(length_bits)
+    passed, diagonal, member = signed(passed_bits), signed(len(tile.diagonal)), unsigned(len(tile.member))
+    block_keys, block_passed = unsigned(length_bits), signed(passed_bits)
+    block_diagonal, block_member = signed(len(tile.diagonal)), unsigned(len(tile.member))
+    first_row, fresh_from, phase, at_first = unsigned(row_bits), unsigned(row_bits), unsigned(3), bit()
+    # The steps on the way to a record, and what each has found out.
+    located, sized, bounded = bit(), bit(), bit()
+    block_rows, keys, last_keys, last_block = unsigned(row_bits), unsigned(key_bits), bit(), bit()
+    reach = signed(passed_bits + 1)  # rows before it see keys of this tile or earlier ones
+    final_end, row_end = unsigned(row_bits), unsigned(row_bits)
+    begin_keys, begin_passed, begin_diagonal = wrapping(length_bits), signed(passed_bits), signed(len(diagonal))
+    tile_rows, next_phase, after = signed(passed_bits), unsigned(3), bit()
+    next_member, next_diagonal = unsigned(len(member)), signed(len(diagonal))
+    head_rows, begin_key = signed(passed_bits), signed(len(diagonal))
 
     @always_comb
-    def shape():
-        last_block.next = rows_left <= q_rows
-        last_keys.next = keys_left <= tile_keys
-        boundary.next = tile_keys + 1 - diagonal
-        if rows_left <= q_rows:
-            rows.next = rows_left[last_bits:]
-        else:
-            rows.next = q_rows
-        if keys_left <= tile_keys:
-            tile.keys.next = keys_left[key_bits:]
-        else:
-            tile.keys.next = tile_keys
+    def constants():
+        tile_rows.next = run.group << key_shift
+        head_rows.next = run.group + plan.begin_rows
+        begin_keys.next = run.n_kv - (plan.begin << key_shift)
+        begin_key.next = plan.begin << key_shift
 
     @always_comb
-    def finals():
-        if last_keys:
-            final_end.next = rows
-        elif causal and boundary > first_row:
-            if boundary > rows:
-                final_end.next = rows
+    def begin_values():
+        begin_passed.next = (head_rows << key_shift) - plan.position_rows
+        begin_diagonal.next = run.q_position - begin_key + 1
+
+    @always_comb
+    def next_block():
+        if block_member + plan.block_members >= run.group:
+            next_member.next = block_member + plan.block_members - run.group
+            next_diagonal.next = block_diagonal + plan.block_queries + 1
+        else:
+            next_member.next = block_member + plan.block_members
+            next_diagonal.next = block_diagonal + plan.block_queries
+
+    @always_comb
+    def skips():
+        skip.next = sized and at_first and run.windowed and not last_keys and reach < 1
+        after.next = tile.last and (not run.naive or phase == VALUES)
+        next_head.next = advance and tile.last and (not run.naive or phase == VALUES) and last_block
+
+    @always(clk.posedge)
+    def steps():
+        if reset:
+            located.next = False
+            sized.next = False
+            bounded.next = False
+            valid.next = False
+        else:
+            located.next = start or advance or skip
+            sized.next = located
+            bounded.next = sized and not skip
+            if start or advance:
+                valid.next = False
+            elif bounded:
+                valid.next = True
+
+    @always(clk.posedge)
+    def walk():
+        if start or next_head:
+            if start:
+                heads_left.next = plan.kv_heads
             else:
-                final_end.next = boundary[row_bits:]
-        else:
-            final_end.next = first_row
+                heads_left.next = heads_left - 1
+            rows_left.next = plan.rows
+            keys_left.next = begin_keys
+            block_keys.next = begin_keys
+            passed.next = begin_passed
+            block_passed.next = begin_passed
+            diagonal.next = begin_diagonal
+            block_diagonal.next = begin_diagonal
+            member.next = 0
+            block_member.next = 0
+        elif advance and after:
+            rows_left.next = rows_left - run.q_rows
+            keys_left.next = block_keys
+            passed.next = block_passed - run.q_rows
+            block_passed.next = block_passed - run.q_rows
+            diagonal.next = next_diagonal
+            block_diagonal.next = next_diagonal
+            member.next = next_member
+            block_member.next = next_member
+        elif advance and tile.last:
+            keys_left.next = block_keys
+            passed.next = block_passed
+            diagonal.next = block_diagonal
+            member.next = block_member
+        elif advance or skip:
+            keys_left.next = keys_left - tile_keys
+            passed.next = passed + tile_rows
+            diagonal.next = diagonal - tile_keys
+            if skip:
+                block_keys.next = keys_left - tile_keys
+                block_passed.next = passed + tile_rows
+                block_diagonal.next = diagonal - tile_keys
 
-    @always_comb
+    @always(clk.posedge)
+    def rows_and_phase():
+        if start or (advance and tile.last):
+            first_row.next = 0
+            fresh_from.next = 0
+            at_first.next = True
+            if not run.naive:
+                phase.next = FLASH
+            elif start or phase == VALUES:
+                phase.next = SCORES
+            else:
+                phase.next = phase + 1
+        elif advance:
+            first_row.next = final_end
+            fresh_from.next = row_end
+            at_first.next = False
+
+    @always(clk.posedge)
+    def size():
+        last_block.next = rows_left <= run.q_rows
+        last_keys.next = keys_left <= tile_keys
+        reach.next = passed + plan.window_rows
+        if rows_left <= run.q_rows:
+            block_rows.next = rows_left[last_bits:]
+        else:
+            block_rows.next = run.q_rows
+        if keys_left <= tile_keys:
+            keys.next = keys_left[key_bits:]
+        else:
+            keys.next = tile_keys
+
+    @always(clk.posedge)
+    def bound():
+        final_end.next = first_row
+        row_end.next = block_rows
+        if last_keys:
+            final_end.next = block_rows
+        else:
+            if run.causal and passed > first_row:
+                if passed > block_rows:
+                    final_end.next = block_rows
+                else:
+                    final_end.next = passed[row_bits:]
+            if run.windowed and reach < block_rows:
+                row_end.next = reach[row_bits:]
+
+    @always(clk.posedge)
     def record():
-        tile.streamed.next = rows - first_row
+        tile.phase.next = phase
+        tile.streamed.next = row_end - first_row
         tile.finals.next = final_end - first_row
         tile.first_row.next = first_row
         tile.final_end.next = final_end
-        tile.diagonal.next = diagonal
-        tile.first.next = first
-        tile.last.next = final_end == rows
-        tile.end.next = final_end == rows and last_block
+        tile.fresh_from.next = fresh_from
+        tile.keys.next = keys
+        tile.last.next = final_end == block_rows
+        tile.end.next = final_end == block_rows and last_block and heads_left == 1 and (not run.naive or phase == VALUES)
+        # Past the first rows, a tile begins with the query whose own key is its first.
+        if first_row == 0:
+            tile.diagonal.next = diagonal
+            tile.member.next = member
+        else:
+            tile.diagonal.next = 1
+            tile.member.next = 0
+        rows.next = block_rows
+        first.next = at_first
 
-    @always(clk.posedge)
-    def step():
-        if start:
-            rows_left.next = n_q
-            keys_left.next = n_kv
-            first_row.next = 0
-            first.next = True
-            diagonal.next = q_position + 1
-            block_diagonal.next = q_position + 1
-        elif advance:
-            if final_end == rows:
-                rows_left.next = rows_left - rows
-                keys_left.next = n_kv
-                first_row.next = 0
-                first.next = True
-                diagonal.next = block_diagonal + q_rows
-                block_diagonal.next = block_diagonal + q_rows
-            else:
-                keys_left.next = keys_left - tile_keys
-                first_row.next = final_end
-                first.next = False
-                diagonal.next = diagonal - tile_keys
-
-    return shape, finals, record, step
+    return constants, begin_values, next_block, skips, steps, walk, rows_and_phase, size, bound, record

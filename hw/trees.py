@@ -63,7 +63,7 @@ def row_maximum(clk, z, visible, top, lanes):
 
     Latency: 1 + log2(lanes) cycles. Throughput: one a cycle. With no visible lane, top is the most negative value.
 
-    Ports: clk; z: `lanes` signed s20.12 values; visible: number of visible lanes, from lane 0; top: signed 21 bits.
+    Ports: clk; z: `lanes` signed s20.12 values; visible: a bit a lane; top: signed 21 bits.
     """
     key_bits = Z_BITS - Z_FRACTION + 1
     sign = key_bits - 1
@@ -72,7 +72,7 @@ def row_maximum(clk, z, visible, top, lanes):
     instances = []
     for lane, value in enumerate(split(z, lanes)):
         own = unsigned(Z_BITS)
-        instances += [copy(value, own), comparison_key(clk, own, visible, keys[lane], lane)]
+        instances += [copy(value, own), comparison_key(clk, own, visible(lane), keys[lane])]
 
     @always_comb
     def take():
@@ -82,13 +82,13 @@ def row_maximum(clk, z, visible, top, lanes):
 
 
 @block
-def comparison_key(clk, z, visible, key, lane):
+def comparison_key(clk, z, visible, key):
     """What row_maximum compares of one lane, 0 if it is hidden. The sign is inverted: unsigned keys have z's order."""
     sign = Z_BITS - 1
 
     @always(clk.posedge)
     def reduce():
-        if visible > lane:
+        if visible:
             key.next = concat(not z[sign], z[sign:Z_FRACTION], z[Z_FRACTION:] != 0)
         else:
             key.next = 0

@@ -12,27 +12,28 @@ TILES = 16  # that softmax may be ahead of P.V: K runs at most the V buffer's ei
 
 @block
 def value_sequencer(
-    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_end, p_started, weights_ready, output_pop,
-    go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, last_tile, config,
+    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_last, tile_end, p_started, weights_ready, output_pop,
+    go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, last, run_end, config,
 ):  # fmt: skip
     """Stream the p rows of a tile once for each chunk of the value dimension, as soon as V and p are there.
 
     Latency: go to the first row's read index, one cycle; a row a cycle from there, never faster than softmax writes
     them. Throughput: as score_sequencer. A pass with final rows waits for room in the output queue.
 
-    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_end: a tile has gone into
-    Q.K^T for the last time, with that many rows streamed, of which so many are final, and whether it is the last tile;
+    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_last, tile_end: a tile has
+    gone into softmax, with that many rows streamed, of which so many are final, and whether it is the last of its block
+    and of the run;
     p_started: the first row of a tile may be read from the P buffer; weights_ready: see weight_feeder; output_pop: the
     output queue has given up a row; go: pass begins with the next cycle; p_release, p_released: the tile's rows are
     being read for the last time; read_index: P buffer read port; with it valid, swap (first row of the pass), chunk,
-    last_chunk, last_tile (of the run).
+    last_chunk, last, run_end (tile_last, tile_end).
     """
     depth, capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     row_bits = len(tile_rows)
-    record, head = unsigned(2 * row_bits + 1), unsigned(2 * row_bits + 1)
-    tile_valid, pop, last = bit(), bit(), bit()
+    record, head = unsigned(2 * row_bits + 2), unsigned(2 * row_bits + 2)
+    tile_valid, pop, at_last = bit(), bit(), bit()
     rows, finals, left = unsigned(row_bits), unsigned(row_bits), unsigned(row_bits)
-    head_end = bit()
+    head_last, head_end = bit(), bit()
     next_chunk = unsigned(len(chunks))
     base, index = wrapping(log2_ceil(depth)), wrapping(log2_ceil(depth))
     started = unsigned(TILES.bit_length())
@@ -43,8 +44,9 @@ def value_sequencer(
     def unpack():
         rows.next = head[row_bits:]
         finals.next = head[2 * row_bits : row_bits]
-        head_end.next = head[2 * row_bits]
-        last.next = next_chunk + 1 == chunks
+        head_last.next = head[2 * row_bits]
+        head_end.next = head[2 * row_bits + 1]
+        at_last.next = next_chunk + 1 == chunks
         read_index.next = index
 
     @always_comb
@@ -60,8 +62,8 @@ def value_sequencer(
 
     @always_comb
     def release():
-        pop.next = go and last
-        p_release.next = go and last
+        pop.next = go and at_last
+        p_release.next = go and at_last
         p_released.next = rows
 
     @always(clk.posedge)
@@ -78,9 +80,10 @@ def value_sequencer(
                 left.next = rows - 1
                 index.next = base
                 chunk.next = next_chunk
-                last_chunk.next = last
-                last_tile.next = head_end
-                if last:
+                last_chunk.next = at_last
+                last.next = head_last
+                run_end.next = head_end
+                if at_last:
                     next_chunk.next = 0
                     base.next = base + rows
                 else:
@@ -114,7 +117,7 @@ def value_sequencer(
                 room.next = room + 1
 
     return (
-        join([tile_rows, tile_finals, tile_end], record),
+        join([tile_rows, tile_finals, tile_last, tile_end], record),
         queue(clk, reset, tile_push, record, pop, head, tile_valid, TILES),
         unpack,
         start_pass,

@@ -1,87 +1,118 @@
-"""Write side of the DMA: finished chunks of output rows, queued and written to memory."""
+"""Write side of the DMA: finished chunks of output rows, (m, l), S and P, queued and written to memory."""
 
 from myhdl import always, always_comb, block, concat
 
 from golden.config import log2_ceil
-from golden.formats import OUTPUT_BITS
+from golden.layout import state_words
 from hw.ram import ram
-from hw.signals import bit, index_bits, join, slice_of, unsigned, wrapping
+from hw.row_cursor import row_cursor
+from hw.signals import bit, index_bits, unsigned, wrapping
+from hw.write_word import words_of_entry, write_word
 
 
-def words_per_chunk(config):
-    """Memory words that one chunk of output elements fills (1 where several chunks share a word)."""
-    return max(1, config.array_depth * 2 // config.word_bytes)
+class Leaving:
+    """What leaves for memory: C or A lanes of 16 bits, and where they belong.
+
+    elements: of the lanes; stored: a row of S or P, stored_p: of P; otherwise a chunk of O, last_chunk of its row;
+    last_final: last row of its tile's final rows; last: last tile of its block; end: last tile of the run. For S and P,
+    last marks the last row of the block.
+    """
+
+    FLAGS = ("stored", "stored_p", "last_chunk", "last_final", "last", "end")
+
+    def __init__(self, config):
+        lanes = max(config.array_depth, config.array_keys)
+        self.lanes, self.elements = unsigned(16 * lanes), unsigned(lanes.bit_length())
+        for flag in self.FLAGS:
+            setattr(self, flag, bit())
 
 
 @block
 def writer(
-    clk, reset, begin_run, push, normalised, last_final, last_chunk, last_tile, o_address, o_stride, tail_elements,
-    write, pop, done, o_bytes, config, depth,
+    clk, reset, begin_run, run, push, leaving, state_push, state, write, output_pop, stored, block_stored, done,
+    counters, config,
 ):  # fmt: skip
-    """Queue normalised chunks and write each to its row, chunk by chunk of a tile's final rows.
+    """Queue what leaves and write it, O chunk by chunk of a tile's final rows, each row's (m, l) after its last chunk.
 
-    Rows arrive as P.V computes them: the tile's final rows for chunk 0, the same rows for chunk 1, and so on. The
-    address follows from the two flags alone. Elements beyond the value dimension are not written.
+    Rows of O arrive as P.V computes them: the tile's final rows for chunk 0, the same rows for chunk 1, and so on.
+    The address follows from the flags alone. Elements beyond the value dimension are not written. S and P of a block
+    fill the scratch area row by row.
 
     Latency: push to write.valid, 3 cycles. Throughput: one word a cycle that the memory takes.
 
-    Ports: clk, reset; begin_run: a run begins, the descriptor is valid; push, normalised (A 16-bit lanes),
-    last_final (last of the tile's final rows), last_chunk, last_tile (of the run); o_address, o_stride,
-    tail_elements (elements of the last chunk): constant during a run; write: WritePort; pop: a chunk has left the
-    queue; done: the last word of the run is being taken; o_bytes: counter.
-
-    Parameters: depth: chunks queued, a power of two.
+    Ports: clk, reset; begin_run: a run begins, its descriptor is valid; run: Run; push, leaving: Leaving; state_push,
+    state: m and l of a row, in the order of the rows' last chunks; write: WritePort; output_pop: a chunk of O has left
+    the queue; stored: a row of S or P has; block_stored: the last one of a block has, or that of O; done: the last word
+    of the run is being taken; counters: bytes written.
     """
-    lanes, word_lanes = config.array_depth, config.word_bytes // 2
-    words = words_per_chunk(config)
-    sharing = max(1, word_lanes // lanes)  # chunks that share a word
-    share_bits = log2_ceil(sharing)
-    data_bits = lanes * OUTPUT_BITS
-    entry_bits = data_bits + 3
-    address_bits = index_bits(depth)
+    depth, state_depth = config.output_rows, 1 << log2_ceil(config.p_rows + config.output_rows)
+    words, row_shift = state_words(config), log2_ceil(config.scratch_row_words)
+    data_bits, element_bits = len(leaving.lanes), len(leaving.elements)
+    entry_bits = data_bits + element_bits + len(Leaving.FLAGS)
+    address_bits, state_bits = index_bits(depth), index_bits(state_depth)
     entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(entry_bits)
     write_pointer, read_pointer = wrapping(address_bits), wrapping(address_bits)
-    stored = unsigned(depth.bit_length())
-    fetch, read_valid, advance = bit(), bit(), bit()
-    word, chunk = unsigned(max(1, log2_ceil(words))), unsigned(max(1, log2_ceil(config.max_chunks)))
-    accepted, last_word = bit(), bit()
-    head_last_final, head_last_chunk, head_end = bit(), bit(), bit()
-    row_address, tile_address, next_row, next_tile = (wrapping(len(o_address)) for _ in range(4))
-    address, next_chunk = wrapping(len(o_address)), wrapping(len(chunk))
-    lane_bits, config_word_bytes = log2_ceil(word_lanes), config.word_bytes
-    word_bits = log2_ceil(words)
-    position = unsigned(len(chunk) + word_bits)  # words since the row's first, in chunks where these share a word
+    state_write, state_read = wrapping(state_bits), wrapping(state_bits)
+    row_state = unsigned(len(state))
+    held = unsigned(depth.bit_length())
+    fetch, read_valid, advance, accepted, complete, pop = (bit() for _ in range(6))
     read_address, last_read = unsigned(address_bits), unsigned(address_bits)
-    data, placed = unsigned(data_bits), unsigned(max(data_bits, config.word_bits))
-    strobes = [bit() for _ in range(word_lanes)]
-    elements = unsigned(lanes.bit_length())
-    left, left_bits = wrapping(max(lanes, word_lanes).bit_length() + 1), word_lanes.bit_length()
-    strobe_bytes = unsigned(config.word_bytes.bit_length())
+    now = Leaving(config)
+    word = unsigned(max(1, log2_ceil(max(words_of_entry(config), words))))
+    chunk = unsigned(max(1, log2_ceil(config.max_chunks)))
+    in_state, last_word = bit(), bit()
+    o_row, s_row, state_row, offset = (wrapping(index_bits(config.memory_words)) for _ in range(4))
+    step_o, step_state, mark, rewind = (bit() for _ in range(4))
+    written = unsigned(config.word_bytes.bit_length())
 
     @always_comb
     def pack():
-        entry.next = concat(last_tile, last_chunk, last_final, normalised)
+        entry.next = concat(
+            leaving.end, leaving.last, leaving.last_final, leaving.last_chunk, leaving.stored_p, leaving.stored,
+            leaving.elements, leaving.lanes,
+        )  # fmt: skip
 
     @always_comb
     def unpack():
-        head_last_final.next = head[data_bits]
-        head_last_chunk.next = head[data_bits + 1]
-        head_end.next = head[data_bits + 2]
+        now.lanes.next = head[data_bits:]
+        now.elements.next = head[data_bits + element_bits : data_bits]
+        now.stored.next = head[data_bits + element_bits]
+        now.stored_p.next = head[data_bits + element_bits + 1]
+        now.last_chunk.next = head[data_bits + element_bits + 2]
+        now.last_final.next = head[data_bits + element_bits + 3]
+        now.last.next = head[data_bits + element_bits + 4]
+        now.end.next = head[data_bits + element_bits + 5]
 
     @always_comb
     def handshake():
         accepted.next = write.valid and write.ready
-        advance.next = read_valid and (not write.valid or (write.ready and last_word))
-        fetch.next = stored != 0 and (not read_valid or advance)
-        pop.next = accepted and last_word
-        done.next = accepted and last_word and head_last_final and head_last_chunk and head_end
+        complete.next = (in_state and word + 1 == words) or (
+            not in_state and last_word and not (run.state and now.last_chunk and not now.stored)
+        )
+
+    @always_comb
+    def move():
+        pop.next = accepted and complete
+        advance.next = read_valid and (not write.valid or (accepted and complete))
+
+    @always_comb
+    def events():
+        fetch.next = held != 0 and (not read_valid or advance)
+        output_pop.next = pop and not now.stored
+        stored.next = pop and now.stored
+        block_stored.next = pop and now.last and (now.stored or (now.last_final and now.last_chunk))
+        done.next = pop and now.end and now.last_final and now.last_chunk and not now.stored
+        step_o.next = pop and not now.stored
+        step_state.next = pop and not now.stored and now.last_chunk
+        mark.next = now.last_final and now.last_chunk
+        rewind.next = now.last_final and not now.last_chunk
 
     @always(clk.posedge)
     def pipeline():
         if reset:
             write_pointer.next = 0
             read_pointer.next = 0
-            stored.next = 0
+            held.next = 0
             read_valid.next = False
             write.valid.next = False
         else:
@@ -94,9 +125,9 @@ def writer(
             elif advance:
                 read_valid.next = False
             if push and not fetch:
-                stored.next = stored + 1
+                held.next = held + 1
             elif fetch and not push:
-                stored.next = stored - 1
+                held.next = held - 1
             if advance:
                 write.valid.next = True
             elif pop:
@@ -117,109 +148,82 @@ def writer(
         elif advance:
             head.next = read
 
-    @always_comb
-    def extent():
-        if head_last_chunk:
-            elements.next = tail_elements
+    @always(clk.posedge)
+    def walk():
+        if reset or begin_run:
+            chunk.next = 0
+            word.next = 0
+            in_state.next = False
+            state_write.next = 0
+            state_read.next = 0
         else:
-            elements.next = lanes
+            if pop:
+                word.next = 0
+                in_state.next = False
+            elif accepted and last_word and not in_state:
+                word.next = 0
+                in_state.next = True
+            elif accepted:
+                word.next = word + 1
+            if step_o and now.last_final:
+                if now.last_chunk:
+                    chunk.next = 0
+                else:
+                    chunk.next = chunk + 1
+            if state_push and run.state:
+                state_write.next = state_write + 1
+            if step_state:
+                state_read.next = state_read + 1
 
-    @always_comb
-    def remain():
-        left.next = elements - (word << lane_bits)
-
-    @always_comb
-    def count():
-        last_word.next = left <= word_lanes
-        if left <= word_lanes:
-            strobe_bytes.next = left[left_bits:] << 1
-        else:
-            strobe_bytes.next = config_word_bytes
+    @always(clk.posedge)
+    def scratch():
+        if reset:
+            s_row.next = 0
+        elif begin_run or block_stored:
+            s_row.next = run.scratch_address
+        elif stored:
+            s_row.next = s_row + (1 << row_shift)
 
     @always_comb
     def locate():
-        position.next = (chunk << word_bits) | word
-
-    @always_comb
-    def offset():
-        address.next = row_address + (position >> share_bits)
-
-    @always_comb
-    def drive():
-        data.next = head[data_bits:]
-        write.address.next = address
-
-    @always_comb
-    def place():
-        if not head_last_final:
-            next_row.next = row_address + o_stride
-            next_tile.next = tile_address
-            next_chunk.next = chunk
-        elif not head_last_chunk:
-            next_row.next = tile_address
-            next_tile.next = tile_address
-            next_chunk.next = chunk + 1
+        if now.stored:
+            write.address.next = s_row + word
+        elif in_state:
+            write.address.next = state_row + word
         else:
-            next_row.next = row_address + o_stride
-            next_tile.next = row_address + o_stride
-            next_chunk.next = 0
+            write.address.next = o_row + offset
 
     @always(clk.posedge)
-    def addresses():
-        if reset:
-            row_address.next = 0
-            chunk.next = 0
-            word.next = 0
-            o_bytes.next = 0
-        elif begin_run:
-            row_address.next = o_address
-            tile_address.next = o_address
-            chunk.next = 0
-            word.next = 0
-            o_bytes.next = 0
+    def count():
+        if reset or begin_run:
+            counters.o_bytes.next = 0
+            counters.state_bytes.next = 0
+            counters.s_write_bytes.next = 0
+            counters.p_write_bytes.next = 0
         elif accepted:
-            o_bytes.next = o_bytes + strobe_bytes
-            if last_word:
-                word.next = 0
-                row_address.next = next_row
-                tile_address.next = next_tile
-                chunk.next = next_chunk
+            if in_state:
+                counters.state_bytes.next = counters.state_bytes + written
+            elif not now.stored:
+                counters.o_bytes.next = counters.o_bytes + written
+            elif now.stored_p:
+                counters.p_write_bytes.next = counters.p_write_bytes + written
             else:
-                word.next = word + 1
+                counters.s_write_bytes.next = counters.s_write_bytes + written
 
-    instances = [
-        pack, unpack, handshake, pipeline, hold, take, extent, remain, count, locate, offset, drive, place, addresses,
+    return (
+        pack, unpack, handshake, move, events, pipeline, hold, take, walk, scratch, locate, count,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
-        join([data] * sharing, placed),
-        slice_of(placed, word, write.data),
-        join(strobes, write.strobe),
-    ]  # fmt: skip
-    for lane in range(word_lanes):
-        if sharing > 1:
-            instances.append(shared_strobe(chunk, elements, strobes[lane], lane, lanes, sharing))
-        else:
-            instances.append(lane_strobe(word, elements, strobes[lane], lane, word_lanes))
-    return instances
-
-
-@block
-def lane_strobe(word, elements, strobe, lane, word_lanes):
-    """Whether one 16-bit lane of a word holds an element of the chunk. Combinational."""
-
-    @always_comb
-    def holds():
-        strobe.next = word * word_lanes + lane < elements
-
-    return holds
-
-
-@block
-def shared_strobe(chunk, elements, strobe, lane, lanes, sharing):
-    """Whether one 16-bit lane of a word that chunks share holds an element of this one. Combinational."""
-    element, part = lane % lanes, lane // lanes
-
-    @always_comb
-    def holds():
-        strobe.next = (chunk & (sharing - 1)) == part and element < elements
-
-    return holds
+        ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
+        row_cursor(
+            clk, reset, begin_run, step_o, mark, rewind, run.o_address, run.o_stride, run.o_head_stride, run.n_q, run.group,
+            o_row,
+        ),
+        row_cursor(
+            clk, reset, begin_run, step_state, None, None, run.state_address, run.state_stride, run.state_head_stride,
+            run.n_q, run.group, state_row,
+        ),
+        write_word(
+            now.lanes, now.elements, now.stored, in_state, row_state, word, chunk, write.data, write.strobe, offset,
+            written, last_word, config,
+        ),
+    )  # fmt: skip

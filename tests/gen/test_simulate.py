@@ -13,7 +13,8 @@ from gen.device import SteppedDevice
 from gen.simulate import EngineFault, SimulatorError, play, simulate
 from gen.verilator import VerilatorDevice
 from golden.config import NAMED
-from golden.job import JobError, layout
+from golden.job import JobError
+from golden.layout import layout
 from golden.memory_image import memory_image
 from golden.predict import predict
 from tests.engine_runs import need, random_run

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from golden.config import NAMED
-from golden.job import Job, JobError, encode_scale, layout
+from golden.job import Job, JobError, encode_scale
+from golden.layout import layout
 
 TINY = NAMED["tiny"]
 JOB = Job(n_q=8, n_kv=8, dim=4, value_dim=4, scale_mantissa=1 << 15, scale_shift=10, q_rows=4)

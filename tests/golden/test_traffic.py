@@ -4,7 +4,7 @@ import pytest
 
 from golden.config import NAMED
 from golden.job import Job
-from golden.traffic import flash_traffic, naive_bytes
+from golden.traffic import traffic, naive_bytes
 
 TINY = NAMED["tiny"]
 
@@ -18,7 +18,7 @@ def job(q_rows, causal=False, n_q=32, n_kv=32, dim=4, value_dim=4, q_position=0)
 )
 def test_flash_is_the_published_figure(q_rows, causal, total):
     """N=32, d=4, INT8 in, 16 bits out."""
-    assert flash_traffic(TINY, job(q_rows, causal)).total == total
+    assert traffic(TINY, job(q_rows, causal)).total == total
 
 
 @pytest.mark.parametrize("causal, total", [(False, 12672), (True, 7296)])
@@ -41,7 +41,7 @@ def test_operands_against_brute_force(seed):
         block_tiles = -(-needed // config.array_keys)
         tiles += block_tiles
         keys += min(block_tiles * config.array_keys, run.n_kv)
-    found = flash_traffic(config, run)
+    found = traffic(config, run)
     size = config.element_bytes
     assert found.q_bytes == run.n_q * run.dim * size
     assert found.k_bytes == keys * run.dim * size

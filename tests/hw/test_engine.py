@@ -12,11 +12,12 @@ import pytest
 from gen.simulate import play
 from golden.config import NAMED, EngineConfig
 from golden.cycles import cycles
-from golden.job import Job, layout
+from golden.job import Job
+from golden.layout import layout
 from golden.memory_image import memory_image
 from golden.predict import predict
 from golden.presets import load_preset, preset_names
-from golden.traffic import flash_traffic
+from golden.traffic import traffic
 from tests.engine_runs import assert_exact, need, random_run, raw_run, run_of
 
 TINY = NAMED["tiny"]
@@ -280,7 +281,7 @@ def test_cycles_and_bytes_at_32_by_4(how, busy, moved):
     q_rows, causal, overlap = how
     job = Job(32, 32, 4, 4, 40000, 15, q_rows=q_rows, causal=causal, overlap=overlap, latency=10)
     assert cycles(TINY, job).busy <= busy
-    assert flash_traffic(TINY, job).total == moved
+    assert traffic(TINY, job).total == moved
     run = random_run(
         TINY, 32, 32, 4, 4, np.random.default_rng(0), q_rows=q_rows, causal=causal, overlap=overlap, latency=10
     )

@@ -1,0 +1,187 @@
+"""Descriptor check: what the engine refuses, and why."""
+
+from myhdl import always, always_comb, block
+
+from golden.config import log2_ceil
+from golden.layout import Refusal, state_words
+from hw import run_plan
+from hw.delay import delay
+from hw.extent import extent
+from hw.ports import OPERANDS
+from hw.signals import any_of, bit, index_bits, unsigned
+
+(
+    NONE, QUERIES, KEYS, DIM, VALUE_DIM, Q_ROWS, HEADS, GROUP, WINDOW, POSITION, SCALE, MISALIGNED, STRIDE,
+    Q_MEMORY, K_MEMORY, V_MEMORY, O_MEMORY, STATE_MEMORY, SCRATCH_MEMORY, OVERLAP, BUSY,
+) = (int(refusal) for refusal in Refusal)  # fmt: skip
+
+
+@block
+def descriptor_check(clk, load, run, arrived, product, far_product, remainder, refusal, config):
+    """Judge a descriptor from its fields and from where its operands end.
+
+    Latency: the last product to refusal, two cycles.
+
+    Ports: clk; load: descriptor is being latched in run; run: Run; arrived, product, far_product, remainder: see
+    run_plan; refusal: golden.layout.Refusal, 0 if there is nothing to refuse.
+    """
+    words, address_bits = config.memory_words, len(run.q_address)
+    bits, row_shift = address_bits + 1, log2_ceil(config.scratch_row_words)
+    load_2 = bit()
+    after = {operand: unsigned(bits) for operand in OPERANDS}
+    outside = {operand: bit() for operand in OPERANDS}
+    gone = {operand: bit() for operand in OPERANDS}
+    row_words = {
+        "q": run.qk_words, "k": run.qk_words, "v": run.v_words, "o": run.o_words, "state": state_words(config),
+        "scratch": 0,
+    }  # fmt: skip
+    used = {"state": run.state, "scratch": run.naive}
+    scaled = unsigned(len(product) + row_shift)
+    instances = [delay(clk, load, load_2, 2)]
+
+    @always_comb
+    def scratch_words():
+        scaled.next = product << row_shift
+
+    for operand in OPERANDS:
+        rows = getattr(run_plan, operand.upper())
+        heads = getattr(run_plan, f"{operand.upper()}_HEADS", rows)
+        add, amount = bit(), product
+        if operand == "scratch":
+            amount = scaled
+        first, far = getattr(run, f"{operand}_address"), getattr(run, f"{operand}_far")
+        instances += [
+            either(arrived(rows), arrived(heads), add),
+            extent(clk, load_2, first, row_words[operand], add, amount, far_product, after[operand], outside[operand], words),
+            leaves(outside[operand], far, used.get(operand), gone[operand]),
+        ]
+
+    crossings = []
+    written = ["o", "state", "scratch"]
+    for index, operand in enumerate(written):
+        for other in ["q", "k", "v", *written[:index]]:
+            crossings.append(bit())
+            instances.append(
+                crossing(
+                    clk, getattr(run, f"{operand}_address"), after[operand], getattr(run, f"{other}_address"), after[other],
+                    used.get(operand), used.get(other), crossings[-1],
+                )  # fmt: skip
+            )
+    short = []
+    for operand in OPERANDS[:-1]:
+        stride = f"{operand}_stride"
+        short.append(bit())
+        instances.append(
+            shorter(getattr(run, stride), getattr(run, f"{stride}_far"), row_words[operand], used.get(operand), short[-1])
+        )
+    any_crossing, any_short = bit(), bit()
+    q_gone, k_gone, v_gone, o_gone, state_gone, scratch_gone = gone.values()
+
+    @always_comb
+    def judge():
+        if run.bad_n_q:
+            refusal.next = QUERIES
+        elif run.bad_n_kv:
+            refusal.next = KEYS
+        elif run.bad_dim:
+            refusal.next = DIM
+        elif run.bad_value_dim:
+            refusal.next = VALUE_DIM
+        elif run.bad_q_rows:
+            refusal.next = Q_ROWS
+        elif run.bad_heads:
+            refusal.next = HEADS
+        elif run.bad_group or remainder != 0:
+            refusal.next = GROUP
+        elif run.bad_window:
+            refusal.next = WINDOW
+        elif run.bad_position:
+            refusal.next = POSITION
+        elif run.bad_scale:
+            refusal.next = SCALE
+        elif run.misaligned:
+            refusal.next = MISALIGNED
+        elif any_short:
+            refusal.next = STRIDE
+        elif q_gone:
+            refusal.next = Q_MEMORY
+        elif k_gone:
+            refusal.next = K_MEMORY
+        elif v_gone:
+            refusal.next = V_MEMORY
+        elif o_gone:
+            refusal.next = O_MEMORY
+        elif state_gone:
+            refusal.next = STATE_MEMORY
+        elif scratch_gone:
+            refusal.next = SCRATCH_MEMORY
+        elif any_crossing:
+            refusal.next = OVERLAP
+        else:
+            refusal.next = NONE
+
+    return instances, scratch_words, any_of(crossings, any_crossing), any_of(short, any_short), judge
+
+
+@block
+def either(a, b, result):
+    """result = a or b. Combinational."""
+
+    @always_comb
+    def combine():
+        result.next = a or b
+
+    return combine
+
+
+@block
+def leaves(outside, far, used, gone):
+    """gone: an operand in use leaves the memory. Combinational."""
+    if used is None:
+        return either(outside, far, gone)
+
+    @always_comb
+    def combine():
+        gone.next = (outside or far) and used
+
+    return combine
+
+
+@block
+def crossing(clk, first, after, other_first, other_after, used, other_used, both):
+    """both: two operands in use share a word. A cycle later."""
+    uses = [use for use in (used, other_used) if use is not None]
+
+    if not uses:
+
+        @always(clk.posedge)
+        def compare():
+            both.next = first < other_after and other_first < after
+
+        return compare
+
+    one, two = uses[0], uses[-1]
+
+    @always(clk.posedge)
+    def compare_used():
+        both.next = first < other_after and other_first < after and one and two
+
+    return compare_used
+
+
+@block
+def shorter(stride, far, words, used, short):
+    """short: the stride of an operand in use is shorter than a row. Combinational."""
+    if used is None:
+
+        @always_comb
+        def compare():
+            short.next = stride < words and not far
+
+        return compare
+
+    @always_comb
+    def compare_used():
+        short.next = stride < words and not far and used
+
+    return compare_used

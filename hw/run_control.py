@@ -1,0 +1,110 @@
+"""Run control: start, the verdict on the descriptor, the end, and what is counted in between."""
+
+from myhdl import always, always_comb, block, intbv
+
+from golden.layout import Refusal
+from hw.descriptor_check import descriptor_check
+from hw.run_plan import STEPS, product_bits, run_plan
+from hw.run_registers import run_registers
+from hw.signals import bit, unsigned
+
+BUSY = int(Refusal.BUSY)
+
+
+@block
+def run_control(
+    clk, reset, start, busy, descriptor, run, plan, walk, begin_run, done, scored, valued, last_output, tile_scored,
+    under_way, out_of_range, status, counters, config,
+):  # fmt: skip
+    """Take a descriptor, judge it, and begin the run or refuse it; count cycles, tiles and saturations.
+
+    Latency: start to begin_run, golden.latency.check. A start while busy changes nothing but status.
+
+    Ports: clk, reset, start, busy, descriptor, status, counters: see engine; run, plan: of the run (out); walk: plan is
+    complete; begin_run: the run begins; done: its last word is being taken; scored, valued: a row enters Q.K^T, P.V;
+    last_output: the last chunk of O is there; tile_scored: a tile has been taken for the last time; under_way: a load is;
+    out_of_range: a bit for each score that was saturated.
+    """
+    accept, judge, refused = bit(), bit(), bit()
+    arrived, product, far_product = unsigned(STEPS), unsigned(product_bits(config)), bit()
+    remainder, refusal = unsigned(len(run.group)), unsigned(len(status.refusal))
+    computing = bit()
+    lanes = len(out_of_range)
+    count_bits = lanes.bit_length()
+    saturated, late_saturated = unsigned(count_bits), unsigned(count_bits)
+
+    @always_comb
+    def accept_start():
+        accept.next = start and not busy and not reset
+
+    @always_comb
+    def verdict():
+        begin_run.next = judge and refusal == 0
+        refused.next = judge and refusal != 0
+
+    @always(clk.posedge)
+    def control():
+        if reset:
+            busy.next = False
+            computing.next = False
+            status.done.next = False
+            status.refusal.next = 0
+        else:
+            if accept:
+                busy.next = True
+                status.done.next = False
+                status.refusal.next = 0
+            elif refused:
+                busy.next = False
+                status.refusal.next = refusal
+            elif done:
+                busy.next = False
+                status.done.next = True
+            elif start and busy:
+                status.refusal.next = BUSY
+            if scored:
+                computing.next = True
+            elif last_output:
+                computing.next = False
+
+    @always_comb
+    def saturations():
+        count = intbv(0)[count_bits:]
+        for lane in range(lanes):
+            if out_of_range[lane]:
+                count[:] = count + 1
+        saturated.next = count
+
+    @always(clk.posedge)
+    def count():
+        late_saturated.next = saturated
+        if reset or accept:
+            counters.busy.next = 0
+            counters.compute.next = 0
+            counters.mm1_busy.next = 0
+            counters.mm2_busy.next = 0
+            counters.memory_stall.next = 0
+            counters.tiles.next = 0
+            counters.saturations.next = 0
+        elif busy:
+            counters.busy.next = counters.busy + 1
+            if computing or scored:
+                counters.compute.next = counters.compute + 1
+            if scored:
+                counters.mm1_busy.next = counters.mm1_busy + 1
+            if valued:
+                counters.mm2_busy.next = counters.mm2_busy + 1
+            if under_way and not scored and not valued:
+                counters.memory_stall.next = counters.memory_stall + 1
+            if tile_scored:
+                counters.tiles.next = counters.tiles + 1
+            counters.saturations.next = counters.saturations + late_saturated
+
+    return (
+        accept_start, verdict, control, saturations, count,
+        run_registers(clk, reset, accept, descriptor, run, config),
+        run_plan(
+            clk, reset, accept, descriptor, run, plan, arrived, product, far_product, remainder, walk, judge, config
+        ),
+        descriptor_check(clk, accept, run, arrived, product, far_product, remainder, refusal, config),
+    )  # fmt: skip
