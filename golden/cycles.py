@@ -144,9 +144,10 @@ class _Passes:
     go: int = -latency.ROW_LOOP
     rows: int = 0
 
-    def start(self, tile: Tile, earliest: int) -> int:
+    def start(self, tile: Tile, chunk: int, earliest: int) -> int:
         """Start a pass as early as it may; returns the cycle of its decision."""
-        self.go = max(earliest, self.go + self.rows + max(0, latency.ROW_LOOP - tile.streamed))
+        idle = latency.idle(tile.streamed if chunk else tile.again)
+        self.go = max(earliest, self.go + self.rows + idle)
         self.rows = tile.streamed
         return self.go
 
@@ -205,7 +206,7 @@ class _Model:
             if room is None:
                 return False
             earliest = max(earliest, room)
-        go = self.score_rows.start(tile, earliest)
+        go = self.score_rows.start(tile, chunk, earliest)
         first = go + READ
         if scored:
             self.k.taken, self.k.complete = go, None
@@ -269,7 +270,7 @@ class _Model:
         room = self._queue_room(tile.finals, may_write) if tile.finals else 0
         if room is None:
             return False
-        go = self.value_rows.start(tile, max(self.v.complete, self.p_written[index] + 1, room))
+        go = self.value_rows.start(tile, chunk, max(self.v.complete, self.p_written[index] + 1, room))
         self.v.taken, self.v.complete = go, None
         self.mm2.append((go + READ, go + READ + tile.streamed))
         last = chunk == self.v.chunks - 1

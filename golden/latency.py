@@ -57,6 +57,11 @@ def check(job) -> int:
     return products + PRODUCT + 2 + DIVIDE * grouped
 
 
+def idle(again: int) -> int:
+    """Cycles to leave free between passes, so that a row comes again after ROW_LOOP; again: rows that both have."""
+    return max(0, ROW_LOOP - again) if again else 0
+
+
 def replay_read(config: EngineConfig) -> int:
     """A pass of S or P decided to its first row being read from its slot, at the latest (P)."""
     return 1 + row_to_p(config)

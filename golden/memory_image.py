@@ -35,6 +35,15 @@ def memory_image(config: EngineConfig, job: Job, place: Layout, q, k, v) -> np.n
     return image
 
 
+def unpack_operands(image: np.ndarray, config: EngineConfig, job: Job, place: Layout) -> list[np.ndarray]:
+    """Q, K and V in memory: int64 [heads, n_q, dim], [kv_heads, n_kv, dim], [kv_heads, n_kv, value_dim]."""
+    operands = []
+    for name, elements in (("q", job.dim), ("k", job.dim), ("v", job.value_dim)):
+        raw = np.ascontiguousarray(image[_places(job, place, name, elements * config.element_bytes)])
+        operands.append(raw.view(f"<i{config.element_bytes}").astype(np.int64))
+    return operands
+
+
 def unpack_output(image: np.ndarray, job: Job, place: Layout) -> np.ndarray:
     """O in memory after a run: int64 [heads, n_q, value_dim]."""
     raw = np.ascontiguousarray(image[_places(job, place, "o", 2 * job.value_dim)])

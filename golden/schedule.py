@@ -53,6 +53,11 @@ class Tile:
         return self.row_end - self.first_row
 
     @property
+    def again(self) -> int:
+        """Rows that the tile before it had, too; for the block's first tile all."""
+        return self.streamed if self.first else self.fresh_from - self.first_row
+
+    @property
     def finals(self) -> int:
         return self.final_end - self.first_row
 

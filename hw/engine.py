@@ -214,7 +214,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
             v_ready, v_release, v_weights, v_shift, v_first, VALUE_SLOTS, config,
         ),
         value_sequencer(
-            clk, reset, run.v_chunks, value_tile, tile.streamed, tile.finals, tile.last, tile.end,
+            clk, reset, run.v_chunks, value_tile, tile.streamed, tile.finals, tile.idle, tile.last, tile.end,
             later(pass_row, p_at + latency.reciprocal_wait(config), True), v_ready, output_pop, value_go, p_release,
             p_released, read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_last, value_end, config,
         ),

@@ -36,8 +36,8 @@ def score_sequencer(
     rows of S or P once, as soon as they are there.
 
     Latency: go to the first row's read address, one cycle; a row a cycle from there. Throughput: no gap between
-    passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones are spaced so that a row comes
-    again after ROW_LOOP cycles.
+    passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones, and tiles that share fewer rows with
+    the one before, are spaced so that a row comes again after ROW_LOOP cycles.
 
     Ports: clk, reset; run: Run; tile, tile_valid: next tile's TileRecord; weights_ready: see weight_feeder; q_done: a
     block of Q is in its bank; s_done: a tile of S or P is in its slot; p_release, p_released: rows of the P buffer have
@@ -59,7 +59,7 @@ def score_sequencer(
     go, last, replay, values, store, last_go = (bit() for _ in range(6))
     member = unsigned(len(tile.member))
     final_end, fresh_from, row_end = (unsigned(len(tile.first_row)) for _ in range(3))
-    block_end = bit()
+    block_end, streamed = bit(), unsigned(row_bits)  # rows of the pass read so far
     spaced, room = bit(), bit()
 
     @always_comb
@@ -71,7 +71,9 @@ def score_sequencer(
     @always_comb
     def decide():
         last.next = replay or chunk + 1 == run.qk_chunks
-        spaced.next = (not valid or left == 0) and idle + tile.streamed >= loop
+        spaced.next = (not valid or left == 0) and (
+            (chunk == 0 and idle >= tile.idle) or (chunk != 0 and idle + tile.streamed >= loop)
+        )
 
     @always_comb
     def enough():
@@ -140,6 +142,7 @@ def score_sequencer(
     def rows():
         if go:
             row.row.next = tile.first_row[row_bits:]
+            streamed.next = 0
             row.limit.next = tile.diagonal
             row.keys.next = tile.keys
             row.replayed.next = replay
@@ -155,6 +158,7 @@ def score_sequencer(
             block_end.next = tile.last
         elif valid and left != 0:
             row.row.next = row.row + 1
+            streamed.next = streamed + 1
             if member + 1 == run.group:
                 member.next = 0
                 row.limit.next = row.limit + 1
@@ -209,6 +213,6 @@ def score_sequencer(
     return (
         kind, decide, enough, start_pass, pops, passes, rows, room_left, read, flags,
         place(pass_bank, row.row, read_row),
-        place(pass_slot, row.row, s_row),
+        place(pass_slot, streamed, s_row),
         delay(clk, last_go, s_release, latency.replay_read(config), reset),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from myhdl import always, always_comb, block
 
+from golden import latency
 from golden.config import log2_ceil
 from golden.schedule import Phase
 from hw.signals import bit, copy, signed, to_signed, unsigned, wrapping
@@ -13,7 +14,7 @@ class TileRecord:
     """What the sequencers need to know of one tile; see golden.schedule.Tile."""
 
     FIELDS = (
-        "phase", "streamed", "finals", "first_row", "final_end", "fresh_from", "diagonal", "member", "keys", "last", "end",
+        "phase", "streamed", "finals", "first_row", "final_end", "fresh_from", "idle", "diagonal", "member", "keys", "last", "end",
     )  # fmt: skip
 
     def __init__(self, config):
@@ -22,6 +23,7 @@ class TileRecord:
         self.streamed, self.finals, self.first_row, self.final_end, self.fresh_from = (
             unsigned(row_bits) for _ in range(5)
         )
+        self.idle = unsigned(latency.ROW_LOOP.bit_length())
         self.diagonal = signed(position_bits(config))
         self.member = unsigned(6)
         self.keys = unsigned(config.array_keys.bit_length())
@@ -72,7 +74,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
     row_bits, key_bits = len(rows), len(tile.keys)
     length_bits, total_bits = len(run.n_kv), len(plan.rows)
     last_bits = min(row_bits, total_bits)
-    passed_bits = total_bits + 4
+    passed_bits, loop = total_bits + 4, latency.ROW_LOOP
     # Where the walk is; block_*: where the block began.
     heads_left, rows_left, keys_left = unsigned(len(run.heads)), unsigned(total_bits), unsigned(length_bits)
     passed, diagonal, member = signed(passed_bits), signed(len(tile.diagonal)), unsigned(len(tile.member))
@@ -235,6 +237,15 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
         else:
             tile.diagonal.next = 1
             tile.member.next = 0
+        # Rows that the tile before had, too, come again after ROW_LOOP cycles.
+        if not at_first and fresh_from == first_row:
+            tile.idle.next = 0
+        elif at_first and row_end - first_row < loop:
+            tile.idle.next = loop - (row_end - first_row)
+        elif not at_first and fresh_from - first_row < loop:
+            tile.idle.next = loop - (fresh_from - first_row)
+        else:
+            tile.idle.next = 0
         rows.next = block_rows
         first.next = at_first
 

@@ -12,7 +12,7 @@ TILES = 16  # that softmax may be ahead of P.V: K runs at most the V buffer's ei
 
 @block
 def value_sequencer(
-    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_last, tile_end, p_started, weights_ready, output_pop,
+    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_idle, tile_last, tile_end, p_started, weights_ready, output_pop,
     go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, last, run_end, config,
 ):  # fmt: skip
     """Stream the p rows of a tile once for each chunk of the value dimension, as soon as V and p are there.
@@ -20,8 +20,8 @@ def value_sequencer(
     Latency: go to the first row's read index, one cycle; a row a cycle from there, never faster than softmax writes
     them. Throughput: as score_sequencer. A pass with final rows waits for room in the output queue.
 
-    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_last, tile_end: a tile has
-    gone into softmax, with that many rows streamed, of which so many are final, and whether it is the last of its block
+    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_idle, tile_last, tile_end: a tile has
+    gone into softmax, with that many rows streamed, of which so many are final, with so many idle cycles before it, and whether it is the last of its block
     and of the run;
     p_started: the first row of a tile may be read from the P buffer; weights_ready: see weight_feeder; output_pop: the
     output queue has given up a row; go: pass begins with the next cycle; p_release, p_released: the tile's rows are
@@ -29,11 +29,12 @@ def value_sequencer(
     last_chunk, last, run_end (tile_last, tile_end).
     """
     depth, capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
-    row_bits = len(tile_rows)
-    record, head = unsigned(2 * row_bits + 2), unsigned(2 * row_bits + 2)
+    row_bits, idle_bits = len(tile_rows), len(tile_idle)
+    flags_at, entry_bits = 2 * row_bits + idle_bits, 2 * row_bits + idle_bits + 2
+    record, head = unsigned(entry_bits), unsigned(entry_bits)
     tile_valid, pop, at_last = bit(), bit(), bit()
     rows, finals, left = unsigned(row_bits), unsigned(row_bits), unsigned(row_bits)
-    head_last, head_end = bit(), bit()
+    head_last, head_end, head_idle = bit(), bit(), unsigned(idle_bits)
     next_chunk = unsigned(len(chunks))
     base, index = wrapping(log2_ceil(depth)), wrapping(log2_ceil(depth))
     started = unsigned(TILES.bit_length())
@@ -44,8 +45,9 @@ def value_sequencer(
     def unpack():
         rows.next = head[row_bits:]
         finals.next = head[2 * row_bits : row_bits]
-        head_last.next = head[2 * row_bits]
-        head_end.next = head[2 * row_bits + 1]
+        head_idle.next = head[flags_at : 2 * row_bits]
+        head_last.next = head[flags_at]
+        head_end.next = head[flags_at + 1]
         at_last.next = next_chunk + 1 == chunks
         read_index.next = index
 
@@ -56,7 +58,7 @@ def value_sequencer(
             and weights_ready
             and (started != 0 or next_chunk != 0)
             and (not valid or left == 0)
-            and idle + rows >= loop
+            and ((next_chunk == 0 and idle >= head_idle) or (next_chunk != 0 and idle + rows >= loop))
             and finals <= room
         )
 
@@ -117,7 +119,7 @@ def value_sequencer(
                 room.next = room + 1
 
     return (
-        join([tile_rows, tile_finals, tile_last, tile_end], record),
+        join([tile_rows, tile_finals, tile_idle, tile_last, tile_end], record),
         queue(clk, reset, tile_push, record, pop, head, tile_valid, TILES),
         unpack,
         start_pass,
