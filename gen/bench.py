@@ -107,7 +107,8 @@ class Bench:
         spans = [span for name, span in extents(config, job, place).items() if name in ("o", "state")]
         first, end = min(first for first, _ in spans), max(end for _, end in spans)
         after = before.copy()
-        after[first * config.word_bytes : end * config.word_bytes] = to_bytes(self.read_back(first, end - first), config)
+        written = slice(first * config.word_bytes, end * config.word_bytes)
+        after[written] = to_bytes(self.read_back(first, end - first), config)
         self._check_untouched(job, place, before, after)
         output = unpack_output(after, job, place)
         state = unpack_state(after, job, place) if job.state else None

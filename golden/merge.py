@@ -18,11 +18,10 @@ def merge(parts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Returns:
         (output float64, maximum int64, total float64) of all keys; zeros for a row that no part saw.
     """
-    parts = [(np.asarray(o, dtype=np.float64), np.asarray(m), np.asarray(l, dtype=np.float64)) for o, m, l in parts]
-    lowest = min(int(m.min(initial=0)) for _, m, _ in parts)
-    maximum = np.max([np.where(l > 0, m, lowest) for _, m, l in parts], axis=0)
-    weights = [np.where(l > 0, l * np.exp2(np.where(l > 0, m - maximum, 0).astype(np.float64)), 0) for _, m, l in parts]
-    total = np.sum(weights, axis=0)
-    divisor = np.where(total > 0, total, 1)[..., None]
-    output = np.sum([o * weight[..., None] for (o, _, _), weight in zip(parts, weights, strict=True)], axis=0) / divisor
+    outputs, maxima, totals = (np.array(array) for array in zip(*parts, strict=True))
+    seen = totals > 0
+    maximum = np.where(seen, maxima, np.iinfo(np.int64).min).max(axis=0)
+    weights = np.where(seen, totals * np.exp2(np.where(seen, maxima - maximum, 0).astype(np.float64)), 0)
+    total = weights.sum(axis=0)
+    output = (outputs * weights[..., None]).sum(axis=0) / np.where(total > 0, total, 1)[..., None]
     return output, np.where(total > 0, maximum, 0), total

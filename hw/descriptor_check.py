@@ -8,7 +8,7 @@ from hw import run_plan
 from hw.delay import delay
 from hw.extent import extent
 from hw.ports import OPERANDS
-from hw.signals import any_of, bit, index_bits, unsigned
+from hw.signals import any_of, bit, unsigned
 
 (
     NONE, QUERIES, KEYS, DIM, VALUE_DIM, Q_ROWS, HEADS, GROUP, WINDOW, POSITION, SCALE, MISALIGNED, STRIDE,
@@ -17,12 +17,12 @@ from hw.signals import any_of, bit, index_bits, unsigned
 
 
 @block
-def descriptor_check(clk, load, run, arrived, product, far_product, remainder, refusal, config):
+def descriptor_check(clk, load, run, ends, product, far_product, remainder, refusal, config):
     """Judge a descriptor from its fields and from where its operands end.
 
     Latency: the last product to refusal, two cycles.
 
-    Ports: clk; load: descriptor is being latched in run; run: Run; arrived, product, far_product, remainder: see
+    Ports: clk; load: descriptor is being latched in run; run: Run; ends, product, far_product, remainder: see
     run_plan; refusal: golden.layout.Refusal, 0 if there is nothing to refuse.
     """
     words, address_bits = config.memory_words, len(run.q_address)
@@ -44,15 +44,18 @@ def descriptor_check(clk, load, run, arrived, product, far_product, remainder, r
         scaled.next = product << row_shift
 
     for operand in OPERANDS:
-        rows = getattr(run_plan, operand.upper())
-        heads = getattr(run_plan, f"{operand.upper()}_HEADS", rows)
+        rows = getattr(run_plan, f"{operand.upper()}_ROWS", run_plan.SCRATCH) - run_plan.Q_ROWS
+        heads = getattr(run_plan, f"{operand.upper()}_HEADS", run_plan.SCRATCH) - run_plan.Q_ROWS
         add, amount = bit(), product
         if operand == "scratch":
             amount = scaled
         first, far = getattr(run, f"{operand}_address"), getattr(run, f"{operand}_far")
         instances += [
-            either(arrived(rows), arrived(heads), add),
-            extent(clk, load_2, first, row_words[operand], add, amount, far_product, after[operand], outside[operand], words),
+            either(ends(rows), ends(heads), add),
+            extent(
+                clk, load_2, first, row_words[operand], add, amount, far_product, after[operand], outside[operand],
+                words,
+            ),
             leaves(outside[operand], far, used.get(operand), gone[operand]),
         ]
 
@@ -61,18 +64,19 @@ def descriptor_check(clk, load, run, arrived, product, far_product, remainder, r
     for index, operand in enumerate(written):
         for other in ["q", "k", "v", *written[:index]]:
             crossings.append(bit())
+            first, other_first = getattr(run, f"{operand}_address"), getattr(run, f"{other}_address")
+            uses = used.get(operand), used.get(other)
             instances.append(
-                crossing(
-                    clk, getattr(run, f"{operand}_address"), after[operand], getattr(run, f"{other}_address"), after[other],
-                    used.get(operand), used.get(other), crossings[-1],
-                )  # fmt: skip
+                crossing(clk, first, after[operand], other_first, after[other], *uses, crossings[-1])
             )
     short = []
     for operand in OPERANDS[:-1]:
         stride = f"{operand}_stride"
         short.append(bit())
         instances.append(
-            shorter(getattr(run, stride), getattr(run, f"{stride}_far"), row_words[operand], used.get(operand), short[-1])
+            shorter(
+                getattr(run, stride), getattr(run, f"{stride}_far"), row_words[operand], used.get(operand), short[-1]
+            )
         )
     any_crossing, any_short = bit(), bit()
     q_gone, k_gone, v_gone, o_gone, state_gone, scratch_gone = gone.values()

@@ -16,7 +16,7 @@ def divider(clk, load, step, dividend, divisor, quotient, remainder):
     remainder: as wide as divisor.
     """
     bits, divisor_bits = len(dividend), len(divisor)
-    partial, difference = unsigned(divisor_bits + 1), wrapping(divisor_bits)
+    partial, difference = unsigned(divisor_bits + 1), wrapping(divisor_bits + 1)
 
     @always_comb
     def bring_down():
@@ -32,8 +32,8 @@ def divider(clk, load, step, dividend, divisor, quotient, remainder):
             quotient.next = dividend
             remainder.next = 0
         elif step:
-            if partial >= divisor:
-                remainder.next = difference
+            if not difference[divisor_bits]:
+                remainder.next = difference[divisor_bits:]
                 quotient.next = (quotient[bits - 1 :] << 1) | 1
             else:
                 remainder.next = partial[divisor_bits:]

@@ -1,10 +1,11 @@
 """The attention engine: one descriptor a run, FLASH or NAIVE schedule."""
 
-from myhdl import always, always_comb, block
+from myhdl import always_comb, block
 
 from golden import latency
 from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS
 from golden.formats import MAX_BITS, OUTPUT_BITS, P_BITS, SHIFT_BITS, Z_BITS
+from golden.naive import S_SHIFT
 from hw.delay import Delays, delay
 from hw.leaving_rows import OutputFlags, leaving_rows
 from hw.loader import loader
@@ -55,12 +56,12 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
 
     scored, value_valid, last_output, tile_pop, tile_scored, under_way = (bit() for _ in range(6))
     out_of_range = unsigned(lanes)
-    instances.append(
+    instances += [
         run_control(
             clk, reset, start, busy, descriptor, run, plan, walk, begin_run, done, scored, value_valid, last_output,
             tile_scored, under_way, out_of_range, status, counters, config,
-        )  # fmt: skip
-    )
+        ),
+    ]  # fmt: skip
 
     # ---- memory reads: planner, bursts, and words into the buffers
 
@@ -151,7 +152,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
     act, act_row, act_shift = unsigned(lanes * (P_BITS + 1)), unsigned(row_bits), unsigned(SHIFT_BITS)
     act_fresh, act_final, act_last_final = bit(), bit(), bit()
     visible, replayed, replayed_p = unsigned(lanes), later(row.replayed, scores_at), later(row.replayed_p, scores_at)
-    from_memory, z = unsigned(lanes * OUTPUT_BITS), unsigned(lanes * Z_BITS)
+    from_memory, z = unsigned(lanes * OUTPUT_BITS), unsigned(lanes * (Z_BITS - S_SHIFT + 1))
     z_out_of_range = unsigned(lanes)
     early_row = later(replay_row, z_at - 2)
     p_write = bit()
@@ -216,7 +217,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
         value_sequencer(
             clk, reset, run.v_chunks, value_tile, tile.streamed, tile.finals, tile.idle, tile.last, tile.end,
             later(pass_row, p_at + latency.reciprocal_wait(config), True), v_ready, output_pop, value_go, p_release,
-            p_released, read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_last, value_end, config,
+            p_released, read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_last, value_end,
+            config,
         ),
         systolic_array(
             clk, act, products, v_weights, v_shift, v_first, later(value_swap, latency.FEED, True),

@@ -44,7 +44,7 @@ def engine_system(
         clear_counts,
         engine(clk, reset, start, busy, descriptor, read, write, status, counters, debug, config),
         memory(
-            clk, reset, read, write, latency, stall, host_write, host_address, host_data, host_q, read_bytes, write_bytes,
-            clear, config,
+            clk, reset, read, write, latency, stall, host_write, host_address, host_data, host_q, read_bytes,
+            write_bytes, clear, config,
         ),
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """What leaves for memory: finished chunks of O, and with the NAIVE schedule rows of S and P, on one way."""
 
-from myhdl import always, always_comb, block
+from myhdl import always_comb, block
 
 from golden import latency
 from hw.delay import Delays, delay
@@ -27,10 +27,10 @@ def leaving_rows(
     Latency: output_push to push, none; z or p to push, 2 cycles (golden.latency.SCRATCH). Throughput: one a cycle.
 
     Ports: clk, reset; tail_elements: of the last chunk of O; normalised, output_push, output: a chunk of O (A lanes of
-    16 bits) and its OutputFlags; scored: a row of z (C lanes s20.12) has been computed, store_s: and is stored as S, with
-    z_out_of_range and visible (a bit a lane), s_keys (keys of its tile) and s_last (last row of its block); store_p: a
-    row of p (C lanes UQ1.16) is stored as P, with p_keys and p_last; push, leaving: Leaving; out_of_range: lanes that
-    did not fit, all 0 where there is no row of z.
+    16 bits) and its OutputFlags; scored: a row of z (C lanes s20.9) has been computed, store_s: and is stored as S,
+    with z_out_of_range and visible (a bit a lane), s_keys (keys of its tile) and s_last (last row of its block);
+    store_p: a row of p (C lanes UQ1.16) is stored as P, with p_keys and p_last; push, leaving: Leaving; out_of_range:
+    lanes that did not fit, all 0 where there is no row of z.
     """
     depth, lanes = config.array_depth, config.array_keys
     row, s_out_of_range = unsigned(16 * lanes), unsigned(lanes)

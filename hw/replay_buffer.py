@@ -2,9 +2,8 @@
 
 from myhdl import always_comb, block
 
-from golden.config import SCRATCH_SLOTS, log2_ceil
+from golden.config import SCRATCH_SLOTS
 from hw.delay import delay
-from hw.operand_buffer import bank_enable
 from hw.ram import ram
 from hw.signals import bit, join, unsigned
 
@@ -20,7 +19,7 @@ def replay_buffer(clk, write, write_row, write_word, word, early_row, late_row, 
     set; lanes_out: C lanes.
     """
     banks = config.scratch_row_words
-    bank_bits, depth = log2_ceil(banks), SCRATCH_SLOTS * config.max_rows
+    depth = SCRATCH_SLOTS * config.max_rows
     read_row = unsigned(len(early_row))
     enables = [bit() for _ in range(banks)]
     reads = [unsigned(config.word_bits) for _ in range(banks)]
@@ -42,7 +41,18 @@ def replay_buffer(clk, write, write_row, write_word, word, early_row, late_row, 
     instances = [select, narrow, join(reads, wide), delay(clk, chosen, lanes_out, 1)]
     for bank in range(banks):
         instances += [
-            bank_enable(write, write_word, enables[bank], bank, bank_bits),
+            bank_enable(write, write_word, enables[bank], bank),
             ram(clk, enables[bank], write_row, word, read_row, reads[bank], depth),
         ]
     return instances
+
+
+@block
+def bank_enable(write, write_word, enable, bank):
+    """Write enable of the bank that holds word number `bank` of each row. Combinational."""
+
+    @always_comb
+    def select():
+        enable.next = write and write_word == bank
+
+    return select

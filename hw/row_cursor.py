@@ -11,9 +11,10 @@ def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride
 
     Latency: address of the next row one cycle after step. Throughput: a row a cycle.
 
-    Ports: clk; reset: the address is 0; start: to the first row, at `first`; step: on to the next row; with step, mark: rows from the next one
-    on may be walked again, rewind: back to the row after the last mark (or the first) instead (both None: it never goes back); stride, head_stride: of
-    a query and of a head, in words; n_q, group: rows of a head, heads of a group; address: of the row, in words.
+    Ports: clk; reset: the address is 0; start: to the first row, at `first`; step: on to the next row; with step, mark:
+    rows from the next one on may be walked again, rewind: back to the row after the last mark (or the first) instead
+    (both None: it never goes back); stride, head_stride: of a query and of a head, in words; n_q, group: rows of a
+    head, heads of a group; address: of the row, in words.
     """
     bits = len(address)
     # base: the query's row of the group's first head; next_group: row of query 0 of the next KV head.

@@ -4,7 +4,7 @@ from myhdl import always, always_comb, block, intbv
 
 from golden.layout import Refusal
 from hw.descriptor_check import descriptor_check
-from hw.run_plan import STEPS, product_bits, run_plan
+from hw.run_plan import ENDS, product_bits, run_plan
 from hw.run_registers import run_registers
 from hw.signals import bit, unsigned
 
@@ -22,11 +22,11 @@ def run_control(
 
     Ports: clk, reset, start, busy, descriptor, status, counters: see engine; run, plan: of the run (out); walk: plan is
     complete; begin_run: the run begins; done: its last word is being taken; scored, valued: a row enters Q.K^T, P.V;
-    last_output: the last chunk of O is there; tile_scored: a tile has been taken for the last time; under_way: a load is;
-    out_of_range: a bit for each score that was saturated.
+    last_output: the last chunk of O is there; tile_scored: a tile has been taken for the last time; under_way: a load
+    is; out_of_range: a bit for each score that was saturated.
     """
     accept, judge, refused = bit(), bit(), bit()
-    arrived, product, far_product = unsigned(STEPS), unsigned(product_bits(config)), bit()
+    ends, product, far_product = unsigned(ENDS), unsigned(product_bits(config)), bit()
     remainder, refusal = unsigned(len(run.group)), unsigned(len(status.refusal))
     computing = bit()
     lanes = len(out_of_range)
@@ -104,7 +104,7 @@ def run_control(
         accept_start, verdict, control, saturations, count,
         run_registers(clk, reset, accept, descriptor, run, config),
         run_plan(
-            clk, reset, accept, descriptor, run, plan, arrived, product, far_product, remainder, walk, judge, config
+            clk, reset, accept, descriptor, run, plan, ends, product, far_product, remainder, walk, judge, config
         ),
-        descriptor_check(clk, accept, run, arrived, product, far_product, remainder, refusal, config),
+        descriptor_check(clk, accept, run, ends, product, far_product, remainder, refusal, config),
     )  # fmt: skip

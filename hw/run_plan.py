@@ -12,10 +12,11 @@ from hw.signals import bit, index_bits, round_up, signed, unsigned, wrapping
 # Products in the order in which they are computed, one a cycle: those that the run needs.
 STEPS = 17
 (
-    ROWS, POSITION, WINDOW, Q, K, V, O, STATE, Q_HEADS, K_HEADS, V_HEADS, O_HEADS, STATE_HEADS, SCRATCH,
-    BEGIN, K_BEGIN, V_BEGIN,
+    ROWS, POSITION, WINDOW, Q_ROWS, K_ROWS, V_ROWS, O_ROWS, STATE_ROWS,
+    Q_HEADS, K_HEADS, V_HEADS, O_HEADS, STATE_HEADS, SCRATCH, BEGIN, K_BEGIN, V_BEGIN,
 ) = range(STEPS)  # fmt: skip
-ALWAYS = 1 << Q | 1 << K | 1 << V | 1 << O
+ENDS = SCRATCH + 1 - Q_ROWS  # of them say where operands end
+ALWAYS = 1 << Q_ROWS | 1 << K_ROWS | 1 << V_ROWS | 1 << O_ROWS
 
 
 class Plan:
@@ -40,29 +41,31 @@ class Plan:
 def product_bits(config):
     """Bits of an unsigned product of the run plan."""
     factor = max(config.max_keys.bit_length() + 1, MAX_HEADS.bit_length())
-    return factor + max(index_bits(config.memory_words), MAX_GROUP.bit_length()) + 1
+    return factor + 1 + max(index_bits(config.memory_words), MAX_GROUP.bit_length())
 
 
 @block
-def run_plan(clk, reset, load, descriptor, run, plan, arrived, product, far_product, remainder, walk, judge, config):
+def run_plan(clk, reset, load, descriptor, run, plan, ends, product, far_product, remainder, walk, judge, config):
     """Work out `plan`, and for the descriptor check the products that say where operands end.
 
     Latency: golden.latency.check from load to judge, at most 34 cycles; the last product comes two cycles before it;
     with walk, three before it, plan is complete but for k_begin and v_begin.
 
     Ports: clk, reset; load: descriptor is being latched in run; descriptor: Descriptor; run: Run; plan: Plan (out);
-    arrived: which product is there, one hot; product: unsigned; far_product: one factor was larger than the memory,
-    and the other not 0; remainder: of heads / group; walk, judge: see above.
+    ends: which of the products Q_ROWS to SCRATCH is there, one hot; product: never negative for a run that is not
+    refused; far_product: one factor was larger than the memory, and the other not 0; remainder: of heads / group; walk,
+    judge: see above.
     """
     address_bits, length_bits = len(run.q_address), len(run.n_q)
     key_shift = log2_ceil(config.array_keys)
+    bits, row_bits = len(product), len(plan.rows)
     a_bits = max(len(run.window), len(run.heads)) + 1
     b_bits = max(address_bits, len(run.group), len(run.q_rows)) + 1
-    bits, row_bits = len(product), len(plan.rows)
-    pending, rest, picked = (unsigned(STEPS) for _ in range(3))
+    pending, rest, picked, arrived = (unsigned(STEPS) for _ in range(4))
+    less = wrapping(STEPS)
     optional, grouped_steps = unsigned(10), unsigned(3)
     many, grouped, dividing = bit(), bit(), unsigned(4)
-    a, b, signed_product = signed(a_bits), signed(b_bits), signed(a_bits + b_bits)
+    a, b, signed_product = signed(a_bits), signed(b_bits), signed(bits)
     far, load_1, divide, last_step = (bit() for _ in range(4))
     heads, q_rows = unsigned(MAX_HEADS.bit_length()), unsigned(MAX_HEADS.bit_length())
     low_key, tiles, last_tile = signed(a_bits), unsigned(length_bits), wrapping(length_bits)
@@ -70,14 +73,14 @@ def run_plan(clk, reset, load, descriptor, run, plan, arrived, product, far_prod
 
     @always_comb
     def control():
+        less.next = pending - 1
         grouped.next = descriptor.group > 1
         many.next = descriptor.heads > 1
         divide.next = dividing != 0 and not load_1
-        rest.next = 0
-        if pending != 0:
-            rest.next = pending & (pending - 1)
+        rest.next = pending & less
         heads.next = run.heads
         q_rows.next = run.q_rows
+        ends.next = arrived[SCRATCH + 1 : Q_ROWS]
         product.next = signed_product[bits:]
         begin_words.next = signed_product[begin_bits:] << key_shift
 
@@ -102,7 +105,7 @@ def run_plan(clk, reset, load, descriptor, run, plan, arrived, product, far_prod
             arrived.next = 0
         else:
             if load:
-                pending.next = (optional << STATE) | ALWAYS | grouped_steps
+                pending.next = (optional << STATE_ROWS) | ALWAYS | grouped_steps
                 dividing.next = 0
                 if grouped:
                     dividing.next = latency.DIVIDE
@@ -127,23 +130,23 @@ def run_plan(clk, reset, load, descriptor, run, plan, arrived, product, far_prod
         elif pending[WINDOW]:
             a.next = run.window - 1
             b.next = run.group
-        elif pending[Q]:
+        elif pending[Q_ROWS]:
             a.next = run.n_q - 1
             b.next = run.q_stride
             far.next = run.q_stride_far
-        elif pending[K]:
+        elif pending[K_ROWS]:
             a.next = run.n_kv - 1
             b.next = run.k_stride
             far.next = run.k_stride_far
-        elif pending[V]:
+        elif pending[V_ROWS]:
             a.next = run.n_kv - 1
             b.next = run.v_stride
             far.next = run.v_stride_far
-        elif pending[O]:
+        elif pending[O_ROWS]:
             a.next = run.n_q - 1
             b.next = run.o_stride
             far.next = run.o_stride_far
-        elif pending[STATE]:
+        elif pending[STATE_ROWS]:
             a.next = run.n_q - 1
             b.next = run.state_stride
             far.next = run.state_stride_far

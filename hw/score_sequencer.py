@@ -14,7 +14,8 @@ class RowFlags:
 
     def __init__(self, row_bits, limit_bits, key_bits):
         self.row = unsigned(row_bits)
-        self.start, self.final, self.last_final = bit(), bit(), bit()  # its first tile, its last, last of the final rows
+        self.start, self.final = bit(), bit()  # its first tile, its last one
+        self.last_final = bit()  # last of its tile's final rows
         self.replayed = bit()  # comes from memory, as S or P, instead of from Q.K^T
         self.replayed_p = bit()  # as P
         self.keeps_maximum = bit()  # m is known
@@ -36,8 +37,8 @@ def score_sequencer(
     rows of S or P once, as soon as they are there.
 
     Latency: go to the first row's read address, one cycle; a row a cycle from there. Throughput: no gap between
-    passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones, and tiles that share fewer rows with
-    the one before, are spaced so that a row comes again after ROW_LOOP cycles.
+    passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones, and tiles that share fewer rows
+    with the one before, are spaced so that a row comes again after ROW_LOOP cycles.
 
     Ports: clk, reset; run: Run; tile, tile_valid: next tile's TileRecord; weights_ready: see weight_feeder; q_done: a
     block of Q is in its bank; s_done: a tile of S or P is in its slot; p_release, p_released: rows of the P buffer have

@@ -2,28 +2,28 @@
 
 from myhdl import always, always_comb, block
 
-from golden.formats import P_BITS, Z_BITS
-from golden.naive import P_LIMIT, S_BITS, S_SHIFT
+from golden.formats import P_BITS
+from golden.naive import P_LIMIT, S_BITS
 from hw.signals import bit, join, signed, split, to_signed, unsigned
 
 
 @block
 def scratch_row(clk, z, take_s, visible, p, lanes_out, out_of_range, lanes):
-    """lanes_out = S = saturate(half_up(z >> 4)) as s8.8 of each lane, or P = min(p, 65535/65536) as UQ0.16.
+    """lanes_out = S = saturate(half_up(z >> 1)) as s8.8 of each lane, or P = min(p, 65535/65536) as UQ0.16.
 
     Latency: z to lanes_out, and p to lanes_out, 2 cycles (golden.latency.SCRATCH); to out_of_range 1. Throughput: one
     row a cycle, of S or of P.
 
-    Ports: clk; z: C lanes s20.12; take_s: with z, it is stored; visible: with z, a bit a lane; p: C lanes UQ1.16;
-    take_p: with p, it is stored; lanes_out: C lanes of 16 bits; out_of_range: lanes of z that are visible and do not
-    fit, 0 unless taken.
+    Ports: clk; z: C lanes s20.9, one bit more than S has after the point; take_s: with z, it is stored;
+    visible: with z, a bit a lane; p: C lanes UQ1.16; lanes_out: C lanes of 16 bits; out_of_range: lanes of z that are
+    visible and do not fit, 0 unless taken.
     """
     s_lanes, p_lanes = ([unsigned(S_BITS) for _ in range(lanes)] for _ in range(2))
     over = [bit() for _ in range(lanes)]
     s_row, p_row, took_s = unsigned(lanes * S_BITS), unsigned(lanes * S_BITS), bit()
     instances = [join(s_lanes, s_row), join(p_lanes, p_row), join(over, out_of_range)]
     for lane, (z_lane, p_lane) in enumerate(zip(split(z, lanes), split(p, lanes), strict=True)):
-        value = signed(Z_BITS)
+        value = signed(len(z_lane))
         instances += [
             to_signed(z_lane, value),
             to_s(clk, value, visible(lane), take_s, s_lanes[lane], over[lane]),
@@ -44,18 +44,18 @@ def scratch_row(clk, z, take_s, visible, p, lanes_out, out_of_range, lanes):
 @block
 def to_s(clk, z, visible, take, s, over):
     """The bits of S, a cycle later."""
-    bits, sign_bit = Z_BITS - S_SHIFT + 1, S_BITS - 1
+    bits, sign_bit = len(z), S_BITS - 1
     rounded = signed(bits)
     top, bottom, ones = (1 << sign_bit) - 1, 1 << sign_bit, (1 << (bits - sign_bit)) - 1
     carry = signed(2)
 
     @always_comb
     def guard():
-        carry.next = z[S_SHIFT - 1]
+        carry.next = z[0]
 
     @always_comb
     def half_up():
-        rounded.next = (z >> S_SHIFT) + carry
+        rounded.next = z[bits:1].signed() + carry
 
     @always(clk.posedge)
     def saturate():

@@ -29,10 +29,10 @@ def softmax_row(
     Ports: clk, reset; valid, s (C signed scores), row, start (the row's first tile), visible (a bit for each key of the
     tile: the row sees it): together; mantissa, shift: score scale, constant during a run; replayed, replayed_p: with s,
     the row is one of S or P, one of P; keeps_maximum: m is known, and so is whether the row sees a key; stored_s: C
-    lanes s8.8 of S, SCALE cycles after s; stored_p: C lanes UQ0.16 of P, with p; scored (C lanes s20.12), out_of_range
-    (a bit a lane: visible, and saturated): what became of s after SCALE cycles; p: C lanes UQ1.16, with p_valid, p_row,
-    p_shift (rescale of l and O) and p_fresh (replace l and O instead of rescaling them); total (l), total_maximum (m),
-    total_seen: state of the row after this tile.
+    lanes s8.8 of S, SCALE cycles after s; stored_p: C lanes UQ0.16 of P, with p; scored (C lanes s20.9, z without
+    its last bits), out_of_range (a bit a lane: visible, and saturated): what became of s after SCALE cycles; p: C
+    lanes UQ1.16, with p_valid, p_row, p_shift (rescale of l and O) and p_fresh (replace l and O instead of rescaling
+    them); total (l), total_maximum (m), total_seen: state of the row after this tile.
     """
     lanes = config.array_keys
     tree = latency.tree(config)
@@ -90,7 +90,7 @@ def softmax_row(
     instances += [
         sees,
         delay(clk, valid, valid_top, top_at, reset),
-        join(z, scored),
+        join([value(Z_BITS, S_SHIFT - 1) for value in z], scored),
         join(used, packed_z),
         join(over_visible, out_of_range),
         row_maximum(clk, packed_z, visible_z, top, lanes),

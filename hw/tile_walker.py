@@ -4,6 +4,7 @@ from myhdl import always, always_comb, block
 
 from golden import latency
 from golden.config import log2_ceil
+from golden.job import MAX_GROUP
 from golden.schedule import Phase
 from hw.signals import bit, copy, signed, to_signed, unsigned, wrapping
 
@@ -14,7 +15,8 @@ class TileRecord:
     """What the sequencers need to know of one tile; see golden.schedule.Tile."""
 
     FIELDS = (
-        "phase", "streamed", "finals", "first_row", "final_end", "fresh_from", "idle", "diagonal", "member", "keys", "last", "end",
+        "phase", "streamed", "finals", "first_row", "final_end", "fresh_from", "idle", "diagonal", "member", "keys",
+        "last", "end",
     )  # fmt: skip
 
     def __init__(self, config):
@@ -25,7 +27,7 @@ class TileRecord:
         )
         self.idle = unsigned(latency.ROW_LOOP.bit_length())
         self.diagonal = signed(position_bits(config))
-        self.member = unsigned(6)
+        self.member = unsigned(MAX_GROUP.bit_length())
         self.keys = unsigned(config.array_keys.bit_length())
         self.last = bit()  # last tile of its block in this phase
         self.end = bit()  # last tile of all
@@ -85,9 +87,10 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
     located, sized, bounded = bit(), bit(), bit()
     block_rows, keys, last_keys, last_block = unsigned(row_bits), unsigned(key_bits), bit(), bit()
     reach = signed(passed_bits + 1)  # rows before it see keys of this tile or earlier ones
-    final_end, row_end = unsigned(row_bits), unsigned(row_bits)
+    final_end, row_end, again = (unsigned(row_bits) for _ in range(3))
+    idle_bits = len(tile.idle)
     begin_keys, begin_passed, begin_diagonal = wrapping(length_bits), signed(passed_bits), signed(len(diagonal))
-    tile_rows, next_phase, after = signed(passed_bits), unsigned(3), bit()
+    tile_rows, after = signed(passed_bits), bit()
     next_member, next_diagonal = unsigned(len(member)), signed(len(diagonal))
     head_rows, begin_key = signed(passed_bits), signed(len(diagonal))
 
@@ -219,6 +222,13 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
             if run.windowed and reach < block_rows:
                 row_end.next = reach[row_bits:]
 
+    @always_comb
+    def rows_again():
+        if at_first:
+            again.next = row_end - first_row
+        else:
+            again.next = fresh_from - first_row
+
     @always(clk.posedge)
     def record():
         tile.phase.next = phase
@@ -229,7 +239,9 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
         tile.fresh_from.next = fresh_from
         tile.keys.next = keys
         tile.last.next = final_end == block_rows
-        tile.end.next = final_end == block_rows and last_block and heads_left == 1 and (not run.naive or phase == VALUES)
+        tile.end.next = (
+            final_end == block_rows and last_block and heads_left == 1 and (not run.naive or phase == VALUES)
+        )
         # Past the first rows, a tile begins with the query whose own key is its first.
         if first_row == 0:
             tile.diagonal.next = diagonal
@@ -238,15 +250,11 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
             tile.diagonal.next = 1
             tile.member.next = 0
         # Rows that the tile before had, too, come again after ROW_LOOP cycles.
-        if not at_first and fresh_from == first_row:
-            tile.idle.next = 0
-        elif at_first and row_end - first_row < loop:
-            tile.idle.next = loop - (row_end - first_row)
-        elif not at_first and fresh_from - first_row < loop:
-            tile.idle.next = loop - (fresh_from - first_row)
+        if again != 0 and again < loop:
+            tile.idle.next = loop - again[idle_bits:]
         else:
             tile.idle.next = 0
         rows.next = block_rows
         first.next = at_first
 
-    return constants, begin_values, next_block, skips, steps, walk, rows_and_phase, size, bound, record
+    return constants, begin_values, next_block, skips, steps, walk, rows_and_phase, size, bound, rows_again, record

@@ -12,21 +12,20 @@ TILES = 16  # that softmax may be ahead of P.V: K runs at most the V buffer's ei
 
 @block
 def value_sequencer(
-    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_idle, tile_last, tile_end, p_started, weights_ready, output_pop,
-    go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, last, run_end, config,
+    clk, reset, chunks, tile_push, tile_rows, tile_finals, tile_idle, tile_last, tile_end, p_started, weights_ready,
+    output_pop, go, p_release, p_released, read_index, valid, swap, chunk, last_chunk, last, run_end, config,
 ):  # fmt: skip
     """Stream the p rows of a tile once for each chunk of the value dimension, as soon as V and p are there.
 
     Latency: go to the first row's read index, one cycle; a row a cycle from there, never faster than softmax writes
     them. Throughput: as score_sequencer. A pass with final rows waits for room in the output queue.
 
-    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_idle, tile_last, tile_end: a tile has
-    gone into softmax, with that many rows streamed, of which so many are final, with so many idle cycles before it, and whether it is the last of its block
-    and of the run;
-    p_started: the first row of a tile may be read from the P buffer; weights_ready: see weight_feeder; output_pop: the
-    output queue has given up a row; go: pass begins with the next cycle; p_release, p_released: the tile's rows are
-    being read for the last time; read_index: P buffer read port; with it valid, swap (first row of the pass), chunk,
-    last_chunk, last, run_end (tile_last, tile_end).
+    Ports: clk, reset; chunks: constant during a run; tile_push, tile_rows, tile_finals, tile_idle, tile_last, tile_end:
+    a tile has gone into softmax, with that many rows streamed, of which so many are final; cycles to leave free before
+    it; whether it is the last of its block and of the run; p_started: the first row of a tile may be read from the P
+    buffer; weights_ready: see weight_feeder; output_pop: the output queue has given up a row; go: pass begins with the
+    next cycle; p_release, p_released: the tile's rows are being read for the last time; read_index: P buffer read port;
+    with it valid, swap (first row of the pass), chunk, last_chunk, last, run_end (tile_last, tile_end).
     """
     depth, capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     row_bits, idle_bits = len(tile_rows), len(tile_idle)

@@ -4,7 +4,7 @@ from myhdl import always_comb, block
 
 from golden.config import log2_ceil
 from golden.formats import MAX_BITS
-from golden.layout import STATE_BYTES, state_words
+from golden.layout import STATE_BYTES
 from hw.signals import bit, copy, join, signed, slice_of, unsigned, wrapping
 
 

@@ -215,8 +215,8 @@ def writer(
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
         row_cursor(
-            clk, reset, begin_run, step_o, mark, rewind, run.o_address, run.o_stride, run.o_head_stride, run.n_q, run.group,
-            o_row,
+            clk, reset, begin_run, step_o, mark, rewind, run.o_address, run.o_stride, run.o_head_stride, run.n_q,
+            run.group, o_row,
         ),
         row_cursor(
             clk, reset, begin_run, step_state, None, None, run.state_address, run.state_stride, run.state_head_stride,

@@ -4,7 +4,7 @@ import pytest
 
 from golden.config import NAMED
 from golden.job import Job
-from golden.traffic import traffic, naive_bytes
+from golden.traffic import naive_bytes, traffic
 
 TINY = NAMED["tiny"]
 
