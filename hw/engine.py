@@ -191,7 +191,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
     value_bound = 1 << (P_BITS - 1 + element_bits - 1)
     products = unsigned(depth * psum_bits(value_bound, lanes))
     normalised = unsigned(depth * OUTPUT_BITS)
-    output, leaving, row_state = OutputFlags(), Leaving(config), unsigned(MAX_BITS + config.sum_bits)
+    finished, leaving, row_state = OutputFlags(), Leaving(config), unsigned(MAX_BITS + config.sum_bits)
     output_push, push = bit(), bit()
     stores_s, stores_p, unscaled = bit(), bit(), bit()
 
@@ -203,7 +203,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
 
     @always_comb
     def last_push():
-        last_output.next = output_push and output.end and output.last_final and output.last_chunk
+        last_output.next = output_push and finished.end and finished.last_final and finished.last_chunk
 
     instances += [
         stores,
@@ -228,10 +228,10 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
             clk, reset, value_valid, read_index, value_chunk, value_last_chunk, value_last, value_end,
             act_row, act_shift, act_fresh, act_final, act_last_final, products,
             p_write, later(row.final, p_at), p_index, total, maximum, seen,
-            normalised, output_push, output.last_final, output.last_chunk, output.last, output.end, debug, config,
+            normalised, output_push, finished.last_final, finished.last_chunk, finished.last, finished.end, debug, config,
         ),
         leaving_rows(
-            clk, reset, run.tail_elements, normalised, output_push, output, later(unscaled, z_at, True),
+            clk, reset, run.tail_elements, normalised, output_push, finished, later(unscaled, z_at, True),
             later(stores_s, z_at, True), z, z_out_of_range, later(visible, latency.SCALE), later(row.keys, z_at),
             later(row.last_stored, z_at), later(stores_p, p_at, True), p, later(row.keys, p_at),
             later(row.last_stored, p_at), push, leaving, out_of_range, config,

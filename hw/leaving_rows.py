@@ -17,7 +17,7 @@ class OutputFlags:
 
 @block
 def leaving_rows(
-    clk, reset, tail_elements, normalised, output_push, output, scored, store_s, z, z_out_of_range, visible, s_keys,
+    clk, reset, tail_elements, normalised, output_push, finished, scored, store_s, z, z_out_of_range, visible, s_keys,
     s_last, store_p, p, p_keys, p_last, push, leaving, out_of_range, config,
 ):  # fmt: skip
     """Hand chunks of O on as they come, and rows of S and P after they have got their formats.
@@ -26,7 +26,7 @@ def leaving_rows(
 
     Latency: output_push to push, none; z or p to push, 2 cycles (golden.latency.SCRATCH). Throughput: one a cycle.
 
-    Ports: clk, reset; tail_elements: of the last chunk of O; normalised, output_push, output: a chunk of O (A lanes of
+    Ports: clk, reset; tail_elements: of the last chunk of O; normalised, output_push, finished: a chunk of O (A lanes of
     16 bits) and its OutputFlags; scored: a row of z (C lanes s20.9) has been computed, store_s: and is stored as S,
     with z_out_of_range and visible (a bit a lane), s_keys (keys of its tile) and s_last (last row of its block);
     store_p: a row of p (C lanes UQ1.16) is stored as P, with p_keys and p_last; push, leaving: Leaving; out_of_range:
@@ -57,13 +57,13 @@ def leaving_rows(
         push.next = output_push or pushed_s or pushed_p
         leaving.stored.next = not output_push
         leaving.stored_p.next = pushed_p
-        leaving.last_chunk.next = output.last_chunk
-        leaving.last_final.next = output.last_final
-        leaving.end.next = output.end
+        leaving.last_chunk.next = finished.last_chunk
+        leaving.last_final.next = finished.last_final
+        leaving.end.next = finished.end
         if output_push:
             leaving.lanes.next = normalised
-            leaving.last.next = output.last
-            if output.last_chunk:
+            leaving.last.next = finished.last
+            if finished.last_chunk:
                 leaving.elements.next = tail_elements
             else:
                 leaving.elements.next = depth

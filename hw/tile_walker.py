@@ -91,7 +91,8 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
     idle_bits = len(tile.idle)
     begin_keys, begin_passed, begin_diagonal = wrapping(length_bits), signed(passed_bits), signed(len(diagonal))
     tile_rows, after = signed(passed_bits), bit()
-    next_member, next_diagonal = unsigned(len(member)), signed(len(diagonal))
+    member_sum, next_member = unsigned(len(member)), unsigned(len(member))
+    next_diagonal = signed(len(diagonal))
     head_rows, begin_key = signed(passed_bits), signed(len(diagonal))
 
     @always_comb
@@ -107,12 +108,16 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
         begin_diagonal.next = run.q_position - begin_key + 1
 
     @always_comb
+    def add_members():
+        member_sum.next = block_member + plan.block_members
+
+    @always_comb
     def next_block():
-        if block_member + plan.block_members >= run.group:
-            next_member.next = block_member + plan.block_members - run.group
+        if member_sum >= run.group:
+            next_member.next = member_sum - run.group
             next_diagonal.next = block_diagonal + plan.block_queries + 1
         else:
-            next_member.next = block_member + plan.block_members
+            next_member.next = member_sum
             next_diagonal.next = block_diagonal + plan.block_queries
 
     @always_comb
@@ -257,4 +262,4 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
         rows.next = block_rows
         first.next = at_first
 
-    return constants, begin_values, next_block, skips, steps, walk, rows_and_phase, size, bound, rows_again, record
+    return constants, begin_values, add_members, next_block, skips, steps, walk, rows_and_phase, size, bound, rows_again, record
