@@ -7,6 +7,7 @@ import json
 from gen.block_ports import flat_signals
 from gen.verilog import Core
 from golden.config import EngineConfig
+from golden.layout import REFUSALS
 
 PLAIN = {
     "clk": "clock; everything happens at its rising edge",
@@ -47,11 +48,16 @@ Verilog-2005, one clock, no vendor primitives, no parameters, no files read at r
 |---|---|---|---|
 {_ports(made)}
 
-Addresses count words of {config.word_bytes} bytes. A row of Q, K and V begins on a word, its elements of
-{config.element_bits} bits one after the other. Outputs have 16 bits, 8 of them fraction bits, {_units(config)}.
+Addresses and strides of the descriptor count bytes, those of the memory ports words of {config.word_bytes} bytes. A row
+of Q, K and V begins on a word, its elements of {config.element_bits} bits one after the other. Outputs have 16 bits, 8 of them fraction bits, {_units(config)}.
 
 One run: put the descriptor on its ports, raise `start` for a cycle while `busy` is low, wait until `busy` falls. The
-descriptor need not stay. `counters_*` then hold what the run took, until the next start.
+descriptor need not stay. `status_done` then says that the run is complete, `status_refusal` if not why not, and
+`counters_*` what the run took, until the next start.
+
+| `status_refusal` | |
+|---|---|
+{_refusals()}
 {_vectors(config, vector_count)}"""
 
 
@@ -61,6 +67,10 @@ def _parameters(config: EngineConfig) -> str:
 
 def _units(config: EngineConfig) -> str:
     return "in units of one LSB of V" if config.element == "int8" else "Q8.8 as V is"
+
+
+def _refusals() -> str:
+    return "\n".join(f"| {int(refusal)} | {text} |" for refusal, text in REFUSALS.items())
 
 
 def _outline(made: Core) -> str:
@@ -92,7 +102,7 @@ def _vectors(config: EngineConfig, count: int) -> str:
 
 `vectors/NNN.json` gives the values of the ports `descriptor_*` and the counters that must be read afterwards;
 `NNN_before.hex` the memory from word 0 on, one word of {config.word_bytes} bytes a line (`$readmemh`),
-`NNN_after.hex` the same memory after the run. Every word must be equal. 16-bit lanes that the engine must not write
-hold 5a5a in both. The counters `busy` and `compute` hold for the memory of `engine_system` with the given first-word
-latency; the others for any.
+`NNN_after.hex` the same memory after the run. Every word must be equal. Bytes that hold no operand are 5a in both. The
+counters `busy`, `compute` and `memory_stall` hold for the memory of `engine_system` with the given first-word latency;
+the others for any.
 """

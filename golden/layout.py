@@ -42,26 +42,51 @@ class Refusal(IntEnum):
     """Why a descriptor is refused; where several reasons hold, the engine reports the lowest."""
 
     NONE = 0
-    QUERIES = 1  # n_q is 0 or above max_keys
-    KEYS = 2  # n_kv likewise
-    DIM = 3  # dim is 0 or above max_dim
-    VALUE_DIM = 4  # value_dim likewise
-    Q_ROWS = 5  # q_rows is 0 or above max_rows
-    HEADS = 6  # heads is 0 or above 256
-    GROUP = 7  # group is 0, above 64, or does not divide heads
-    WINDOW = 8  # window is 0
-    POSITION = 9  # q_position is beyond +-max_keys
-    SCALE = 10  # scale_shift is above 47
-    MISALIGNED = 11  # an address or stride is no multiple of the memory word
-    STRIDE = 12  # a row stride is shorter than its row
-    Q_MEMORY = 13  # Q does not lie in memory
+    QUERIES = 1
+    KEYS = 2
+    DIM = 3
+    VALUE_DIM = 4
+    Q_ROWS = 5
+    HEADS = 6
+    GROUP = 7
+    WINDOW = 8
+    POSITION = 9
+    SCALE = 10
+    MISALIGNED = 11
+    STRIDE = 12
+    Q_MEMORY = 13
     K_MEMORY = 14
     V_MEMORY = 15
     O_MEMORY = 16
     STATE_MEMORY = 17
     SCRATCH_MEMORY = 18
-    OVERLAP = 19  # O, (m, l) or scratch overlaps another operand
-    BUSY = 20  # start while busy; the run under way goes on
+    OVERLAP = 19
+    BUSY = 20
+
+
+REFUSALS = {
+    Refusal.NONE: "not refused",
+    Refusal.QUERIES: "n_q is 0 or above max_keys",
+    Refusal.KEYS: "n_kv is 0 or above max_keys",
+    Refusal.DIM: "dim is 0 or above max_dim",
+    Refusal.VALUE_DIM: "value_dim is 0 or above max_dim",
+    Refusal.Q_ROWS: "q_rows is 0 or above max_rows",
+    Refusal.HEADS: f"heads is 0 or above {MAX_HEADS}",
+    Refusal.GROUP: f"group is 0, above {MAX_GROUP}, or does not divide heads",
+    Refusal.WINDOW: "window is 0",
+    Refusal.POSITION: "q_position is beyond max_keys, above or below 0",
+    Refusal.SCALE: f"scale_shift is above {SCALE_SHIFT_MAX}",
+    Refusal.MISALIGNED: "an address or stride in use is no multiple of the memory word",
+    Refusal.STRIDE: "a row stride is shorter than its row",
+    Refusal.Q_MEMORY: "Q does not lie in memory",
+    Refusal.K_MEMORY: "K does not lie in memory",
+    Refusal.V_MEMORY: "V does not lie in memory",
+    Refusal.O_MEMORY: "O does not lie in memory",
+    Refusal.STATE_MEMORY: "(m, l) does not lie in memory",
+    Refusal.SCRATCH_MEMORY: "the scratch area does not lie in memory",
+    Refusal.OVERLAP: "O, (m, l) or the scratch area overlaps another operand",
+    Refusal.BUSY: "start while busy; the run under way goes on",
+}
 
 
 def state_words(config: EngineConfig) -> int:

@@ -8,7 +8,7 @@ from gen.verilog import TOP, flat_ports
 from golden.config import EngineConfig
 from hw.engine_system import SystemPorts
 
-DRIVEN = "start", "latency", "host_write", "host_address", "host_data"
+DRIVEN = "start", "latency", "stall", "host_write", "host_address", "host_data"
 
 
 def bench(config: EngineConfig, vector: dict, folder: Path, number: int) -> str:
