@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from gen.outputs import OutputError
-from golden.error_budget import STEPS
+from golden.error_budget import ONLY_IN, STEPS
 from golden.numerics import LENGTHS, MAIN_SIZE, OTHER_DIM, SCHEDULES
 
 DOTS_PER_INCH = 110
-FLOOR = 3e-8  # log axes: what is 0, or next to it, is drawn here
+LEAST = 3e-8  # where the log axis of the roundings begins
 COLOURS = {"int8": "tab:blue", "q8.8": "tab:orange"}
 LINES = {"FLASH": "-", "NAIVE": "--"}
 
@@ -45,7 +46,8 @@ def write_plot(report: dict, path: Path) -> None:
         axes.set_xlabel("keys N")
         axes.set_yscale("log")
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
+    lengths.legend(fontsize="small", ncols=2, loc="upper center")
+    sums.legend(fontsize="small")
     # Without the name and version of the program, which would change the bytes.
     canvas.print_png(path, metadata={"Software": None}, pil_kwargs={"optimize": True})
 
@@ -62,29 +64,26 @@ def _draw_lengths(axes, report) -> None:
             for what, marker in (("mean", "."), ("max", "^")):
                 values = [case[what] for case in cases]
                 axes.plot(LENGTHS, values, line, marker=marker, color=colour, label=f"{element} {schedule} {what}")
+    axes.set_ylim(5e-4, 2)  # room for the legend
     axes.set_title(f"datapath error, normal data, d={OTHER_DIM}")
     axes.set_ylabel("V steps (int8), values (q8.8)")
 
 
 def _draw_steps(axes, report) -> None:
     found = {(entry["element"], entry["schedule"], entry["step"]): entry for entry in report["budget"]}
-    rows = [(name, step, schedule) for step, name in STEPS.items() for schedule in SCHEDULES]
-    rows = [row for row in rows if ("int8", row[2], row[1]) in found]
-    # Steps that both schedules have are shown once, as FLASH.
-    rows = [row for row in rows if row[2] == "FLASH" or ("int8", "FLASH", row[1]) not in found]
+    rows = [(name, step, ONLY_IN.get(step, "FLASH")) for step, name in STEPS.items()]
     rows += [(f"all, {schedule}", "all", schedule) for schedule in SCHEDULES]
     height = 0.38
     for index, (element, colour) in enumerate(COLOURS.items()):
         entries = [found[element, schedule, step] for _, step, schedule in rows]
         position = [row + (index - 0.5) * height for row in range(len(rows))]
-        means = [max(entry["mean"], FLOOR) for entry in entries]
-        axes.barh(position, means, height, color=colour, label=f"{element} mean")
-        largest = [max(entry["max"], FLOOR) for entry in entries]
+        axes.barh(position, [entry["mean"] for entry in entries], height, color=colour, label=f"{element} mean")
+        largest = [entry["max"] or math.nan for entry in entries]
         axes.plot(largest, position, "^", color=colour, markersize=4, label=f"{element} max")
     axes.set_yticks(range(len(rows)), [name for name, _, _ in rows], fontsize="small")
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlim(FLOOR, 1)
+    axes.set_xlim(LEAST, 1)
     axes.set_title(f"each rounding alone, normal data, N={MAIN_SIZE[0]}, d={MAIN_SIZE[1]}")
     axes.set_xlabel("V steps (int8), values (q8.8)")
     axes.grid(alpha=0.3, axis="x")
@@ -96,6 +95,6 @@ def _draw_sums(axes, report) -> None:
     for what, line in (("mean", "-"), ("max", "--")):
         rounded = [row[f"rounded_{what}"] for row in rows]
         axes.plot(LENGTHS, rounded, line, marker=".", color="tab:red", label=f"softmax rounded to Q8.8, {what}")
-        engine = [max(row[f"engine_{what}"], FLOOR) for row in rows]
+        engine = [row[f"engine_{what}"] for row in rows]
         axes.plot(LENGTHS, engine, line, marker=".", color=COLOURS["q8.8"], label=f"engine's weights, {what}")
     axes.set_title("|row sum - 1|, Q8.8, normal data")

@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from golden.error_budget import STEPS, budget, steps_of
+from golden.error_budget import ONLY_IN, STEPS, budget, steps_of
 from golden.numerics import (
     BLOCK,
     CONFIGS,
@@ -176,7 +176,7 @@ def _budget_table(report: dict) -> Table:
     title = f"Each rounding alone, normal data, N={n}, d={d}: {_seeds(report['budget'][0])}"
     table = _table(title, "rounding", *columns, labels=1)
     found = {(entry["element"], entry["schedule"], entry["step"]): entry for entry in report["budget"]}
-    rows = [(step, "NAIVE" if step in ("s", "clip") else "FLASH", name) for step, name in STEPS.items()]
+    rows = [(step, ONLY_IN.get(step, "FLASH"), name) for step, name in STEPS.items()]
     for step, schedule, name in (*rows, *(("all", schedule, f"all, {schedule}") for schedule in SCHEDULES)):
         entries = [found[element, schedule, step] for element in CONFIGS]
         table.add_row(name, *(_figure(entry[what]) for entry in entries for what in ("mean", "max")))
