@@ -27,7 +27,10 @@ from golden.cycles import cycles
 FILES = ("roofline.png", "timeline.png", "trace.json")
 SHOWN = "tiny_16row"  # the case of the timeline: short enough to see every tile
 TRACED = "n128_d64"
-WIDTH = 108
+WIDTH = 112
+OTHERS = """\
+others: busy cycles of system A or B as published, after the slash compute cycles; bytes of system B
+use: share of all multipliers while busy; FSA (2026), a systolic FlashAttention engine, reaches at most 40%"""
 
 
 def add_bench(commands, whole) -> None:
@@ -145,7 +148,7 @@ def text(reports: dict[str, list[dict]], simulator: str, seed: int, terminal: bo
     console.print(
         Group(
             verdict, Text(f"simulator {simulator}, seed {seed}, memory latency 10"), Text(),
-            _cases(reports["cases"]), Text("A, B: system A, system B; (c): compute cycles, without loading"), Text(),
+            _cases(reports["cases"]), Text(OTHERS), Text(),
             _naive(reports["naive_sweep"]), Text(), _lanes(reports["lanes_sweep"]),
         )
     )  # fmt: skip
@@ -153,7 +156,7 @@ def text(reports: dict[str, list[dict]], simulator: str, seed: int, terminal: bo
 
 
 def _table(title: str, *numbers: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), title=None)
+    table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column(title, no_wrap=True)
     for number in numbers:
         table.add_column(number, justify="right", no_wrap=True)
@@ -161,7 +164,7 @@ def _table(title: str, *numbers: str) -> Table:
 
 
 def _cases(cases: list[dict]) -> Table:
-    table = _table("case", "rows", "busy", "compute", "roofline", "limit", "published", "use", "bytes", "published")
+    table = _table("case", "rows", "busy", "compute", "roofline", "limit", "others", "use", "bytes", "others")
     for case in cases:
         time, moved = case["cycles"], case["bytes"]
         table.add_row(
@@ -177,7 +180,7 @@ def _published(case: dict) -> str:
     if case["published_by"] is None:
         return ""
     letter = case["published_by"].removeprefix("system ")
-    return f"{letter} {time['published']:,}" if time["published"] else f"{letter} {time['published_compute']:,} (c)"
+    return f"{letter} {' / '.join(f'{value:,}' for value in (time['published'], time['published_compute']) if value)}"
 
 
 def _number(value: int | None) -> str:

@@ -58,7 +58,8 @@ def roofline_png(cases: Sequence[dict]) -> bytes:
             place = _macs_a_byte(case), case["macs"] / case["cycles"]["busy"]
             label = f"{number}  {case['case']}: {case['utilization']:.1%}"
             axes.plot(*place, "o", markersize=5, color=CONFIGURATIONS[case["config"]], label=label)
-            axes.annotate(str(number), place, xytext=(3, -10), textcoords="offset points", fontsize=7)
+            beside = (3, -10) if number % 2 else (-9, 4)  # two cases may lie in the same place
+            axes.annotate(str(number), place, xytext=beside, textcoords="offset points", fontsize=7)
         axes.set(xlim=intensity, ylim=(0.5, 1000), xlabel="useful MACs a byte moved", ylabel="useful MACs a busy cycle")
         axes.grid(which="major", linewidth=0.3)
         figure.legend(loc="outside right center", fontsize=7, title="utilisation of all multipliers", title_fontsize=7)
@@ -95,7 +96,7 @@ def timeline_png(config: EngineConfig, job: Job, time: Cycles, title: str) -> by
             )
         used = occupied(parts)
         names = [f"{track}  {used[track] / time.busy:.0%}" for track in TRACKS]
-        axes.set(xlim=(0, time.busy), xlabel="cycles after start", title=title)
+        axes.set(xlim=(0, time.busy + 1), xlabel="cycles after start", title=title)
         axes.set_yticks(range(len(TRACKS)), names)
         axes.invert_yaxis()
         axes.title.set_fontsize(9)
@@ -106,5 +107,5 @@ def timeline_png(config: EngineConfig, job: Job, time: Cycles, title: str) -> by
 def _png(figure) -> bytes:
     """The picture without what differs from one machine or day to the next."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=90, metadata={"Software": None})
     return buffer.getvalue()

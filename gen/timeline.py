@@ -15,7 +15,7 @@ TRACKS = ("DMA", "MM1", "softmax", "MM2", "store")
 
 @dataclass(frozen=True)
 class Slice:
-    """One part at work in the cycles first..end-1 after start was accepted.
+    """One part at work in the cycles first..end-1; start is accepted in cycle 0, the last word in cycle `busy`.
 
     track: of TRACKS. kind: of a load, its operand ("k", "q", "v", "s" or "p"), else the track again. tile: what it
     works on; None for stores. chunk: of the head dimension; None where all chunks go together.
