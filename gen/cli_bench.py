@@ -91,29 +91,28 @@ def _measure(chosen: dict, simulator: str, seed: int) -> dict[str, list[dict]]:
 
 @contextmanager
 def _folder(name: str | None) -> Iterator[Path | None]:
-    """The folder --output names, made if it is not there; taken away again if nothing was written into it."""
+    """The folder --output names, made with its parents where missing; what is still empty at the end is taken away."""
     if name is None:
         yield None
         return
     check_plotting()
+    if not name.strip():
+        raise OutputError("the name of the folder is empty; give another name for --output")
     folder = Path(name)
+    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     try:
-        folder.mkdir()
-        made = True
-    except FileExistsError:
-        made = False
-    except OSError as error:
-        raise OutputError(f"cannot make the folder {name!r}: {error.strerror}; choose a writable place") from None
-    try:
-        if not name.strip() or not folder.is_dir():
-            raise OutputError(f"--output must name a folder, not {name!r}")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = "it is not a folder" if os.path.lexists(folder) else error.strerror
+            raise OutputError(f"cannot make the folder {name!r}: {reason}; give another name") from None
         for file in FILES:
             check_output("--output", str(folder / file), "a folder", {})
         yield folder
     finally:
-        if made:
-            with suppress(OSError):  # not empty
-                os.rmdir(folder)
+        with suppress(OSError):  # not empty
+            for path in missing:
+                os.rmdir(path)
 
 
 def _write(folder: Path, reports: Sequence[dict]) -> None:

@@ -54,11 +54,11 @@ def roofline_png(cases: Sequence[dict]) -> bytes:
             style = {"linewidth": 2} if name == "base" else {"linewidth": 0.8, "linestyle": "--"}
             label = f"{name}: {peak} MACs a cycle, {config.word_bytes} bytes a cycle"
             axes.plot([intensity[0], ridge, intensity[1]], roof, color=CONFIGURATIONS[name], label=label, **style)
-        for number, case in enumerate(cases, start=1):
-            place = _macs_a_byte(case), case["macs"] / case["cycles"]["busy"]
+        places = [(_macs_a_byte(case), case["macs"] / case["cycles"]["busy"]) for case in cases]
+        for number, (case, place) in enumerate(zip(cases, places, strict=True), start=1):
             label = f"{number}  {case['case']}: {case['utilization']:.1%}"
             axes.plot(*place, "o", markersize=5, color=CONFIGURATIONS[case["config"]], label=label)
-            beside = (3, -10) if number % 2 else (-9, 4)  # two cases may lie in the same place
+            beside = (-9, 4) if any(_near(place, other) for other in places[: number - 1]) else (3, -10)
             axes.annotate(str(number), place, xytext=beside, textcoords="offset points", fontsize=7)
         axes.set(xlim=intensity, ylim=(0.5, 1000), xlabel="useful MACs a byte moved", ylabel="useful MACs a busy cycle")
         axes.grid(which="major", linewidth=0.3)
@@ -72,6 +72,11 @@ def _peak(config: EngineConfig) -> int:
 
 def _macs_a_byte(case: dict) -> float:
     return case["macs"] / (case["bytes"]["read"] + case["bytes"]["written"])
+
+
+def _near(place: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two points, and the numbers beside them, lie on each other."""
+    return all(0.95 < one / two < 1.05 for one, two in zip(place, other, strict=True))
 
 
 def timeline_png(config: EngineConfig, job: Job, time: Cycles, title: str) -> bytes:

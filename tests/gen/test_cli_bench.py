@@ -58,7 +58,7 @@ def test_tables(bench):
 
 
 def test_files(bench, tmp_path):
-    folder = tmp_path / "pictures"
+    folder = tmp_path / "deep" / "pictures"
     assert bench("--quick", "--output", folder)[0] == 0
     assert sorted(os.listdir(folder)) == sorted(cli_bench.FILES)
     before = {name: (folder / name).read_bytes() for name in cli_bench.FILES}
@@ -73,7 +73,7 @@ def test_a_difference_gives_exit_code_1_and_no_files(bench, monkeypatch, tmp_pat
         return [replace(first, total=first.total + 1), *rest]
 
     monkeypatch.setattr(benchmark, "simulate", wrong)
-    code, out, err = bench("--quick", "--output", tmp_path / "pictures")
+    code, out, err = bench("--quick", "--output", tmp_path / "deep" / "pictures")
     assert (code, err) == (1, "") and out.startswith("NOT bit-exact: 9 of 27 runs\n  n128_d64: total[0] is ")
     assert os.listdir(tmp_path) == []
     code, out, _ = bench("--quick", "--json")
@@ -96,9 +96,10 @@ def refused(bench, monkeypatch):
 
 def test_refusals(refused, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("mine")
-    assert refused("--output", tmp_path / "file") == f"--output must name a folder, not '{tmp_path / 'file'}'"
-    assert "cannot make the folder" in refused("--output", tmp_path / "no" / "folder")
-    assert "must name a folder, not ''" in refused("--output", "")
+    for name, reason in (("file", "it is not a folder"), ("file/folder", "Not a directory")):
+        message = f"cannot make the folder '{tmp_path / name}': {reason}; give another name"
+        assert refused("--output", tmp_path / name) == message
+    assert "the name of the folder is empty" in refused("--output", "")
     (tmp_path / "there" / "trace.json").mkdir(parents=True)
     assert "it is a directory" in refused("--output", tmp_path / "there")
     assert "--seed must be between 0 and" in refused("--seed", -1)
