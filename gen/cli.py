@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 from gen import report
+from gen.cli_bench import add_bench
 from gen.cli_generate import add_generate
 from gen.cli_numerics import add_numerics
 from gen.core_folder import FolderError
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="flashtile", description="FlashAttention tile engines for FPGAs.", allow_abbrev=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_run(commands)
+    add_bench(commands, _whole)
     add_generate(commands, _whole)
     add_numerics(commands, _whole)
     return parser

@@ -14,12 +14,17 @@ from rich.text import Text
 from gen.inputs import Inputs, QuantisedHead
 from gen.simulate import EngineResult
 from golden.config import EngineConfig
+from golden.flash import visible_keys
 from golden.formats import formats, to_float
 from golden.job import Job
 from golden.oracle import attention
 from golden.predict import Prediction
 from golden.quantise import dequantise_output
 from golden.traffic import naive_bytes, traffic
+
+# Operands that the engine counts bytes of.
+READ = ("q", "k", "v", "s_read", "p_read")
+WRITTEN = ("o", "state", "s_write", "p_write")
 
 
 @dataclass(frozen=True)
@@ -49,17 +54,15 @@ def first_difference(prediction: Prediction, result: EngineResult) -> str | None
 
 
 def visible_pairs(job: Job) -> int:
-    """(query, key) pairs that attention computes: all, or those below the causal mask."""
-    if not job.causal:
-        return job.n_q * job.n_kv
-    return int(np.clip(np.arange(job.n_q) + job.q_position + 1, 0, job.n_kv).sum())
+    """(query, key) pairs that attention computes: those that the masks leave, over all heads of the run."""
+    return job.heads * int(visible_keys(job).sum())
 
 
 def roofline(config: EngineConfig, job: Job) -> int:
-    """Least busy cycles of a head: max(MACs / peak, bytes / port width), each rounded up.
+    """Least busy cycles of a run: max(MACs / peak, bytes / port width), each rounded up.
 
     Each array does its own product, Q.K^T or P.V, at array_depth * array_keys MACs a cycle, so the larger of head and
-    value dimension counts.
+    value dimension counts. Bytes are those of the job's own schedule and blocks.
     """
     macs = visible_pairs(job) * max(job.dim, job.value_dim)
     return max(
@@ -68,10 +71,20 @@ def roofline(config: EngineConfig, job: Job) -> int:
     )
 
 
+def useful_macs(job: Job) -> int:
+    """Multiplications that attention needs: Q.K^T and P.V of every visible pair."""
+    return visible_pairs(job) * (job.dim + job.value_dim)
+
+
 def utilisation(config: EngineConfig, jobs: Sequence[Job], busy: int) -> float:
     """Useful MACs of all jobs over what both arrays could do in `busy` cycles."""
-    macs = sum(visible_pairs(job) * (job.dim + job.value_dim) for job in jobs)
-    return macs / (2 * config.array_depth * config.array_keys * busy) if busy else 0.0
+    peak = 2 * config.array_depth * config.array_keys
+    return sum(map(useful_macs, jobs)) / (peak * busy) if busy else 0.0
+
+
+def moved(counters: dict[str, int]) -> tuple[int, int]:
+    """Payload bytes (read, written) by the engine's counters or by golden's, scores in memory included."""
+    return tuple(sum(counters.get(f"{name}_bytes", 0) for name in names) for names in (READ, WRITTEN))
 
 
 def errors(config: EngineConfig, run: HeadRun) -> dict[str, float]:
@@ -143,9 +156,9 @@ def build(config: EngineConfig, simulator: str, inputs: Inputs, runs: Sequence[H
         },
         "utilization": utilisation(config, jobs, counted("busy")),
         "bytes": {
-            "read": sum(counted(f"{operand}_bytes") for operand in "qkv"),
-            "written": counted("o_bytes"),
-            "predicted": sum(predicted(f"{operand}_bytes") for operand in "qkvo"),
+            "read": sum(moved(run.result.counters)[0] for run in runs),
+            "written": sum(moved(run.result.counters)[1] for run in runs),
+            "predicted": sum(sum(moved(run.prediction.counters)) for run in runs),
             "naive": sum(naive_bytes(config, job) for job in jobs),
         },
         "error": {
@@ -156,7 +169,7 @@ def build(config: EngineConfig, simulator: str, inputs: Inputs, runs: Sequence[H
             "published_max": inputs.published_error if job.causal == inputs.causal else None,
         },
         "clipped": sum(run.head.clipped for run in runs),
-        "saturated": any(run.result.counters.get("saturated", 0) for run in runs),
+        "saturated": any(run.result.counters.get("saturations", 0) for run in runs),
     }
 
 

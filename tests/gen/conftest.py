@@ -16,7 +16,7 @@ def engine(config, runs, simulator, progress=None, notice=None, trace=None):
     for run in runs:
         prediction = predict(config, run.job, run.q, run.k, run.v)
         result = prediction.result
-        results.append(EngineResult(result.output, result.maximum, result.total, dict(prediction.counters)))
+        results.append(EngineResult(result.output, result.maximum, result.total, None, dict(prediction.counters)))
     return results
 
 

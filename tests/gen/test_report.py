@@ -159,8 +159,8 @@ def differ(monkeypatch, engine, changes):
         ({"counters": lambda c: c | {"busy": c["busy"] + 1}}, "counter busy is "),
         ({"counters": lambda c: c | {"k_bytes": 0}}, "counter k_bytes is 0, golden 64"),
         (
-            {"counters": lambda c: {key: c[key] for key in c if key != "saturated"}},
-            "counter saturated is None, golden 0",
+            {"counters": lambda c: {key: c[key] for key in c if key != "saturations"}},
+            "counter saturations is None, golden 0",
         ),
     ],
 )
