@@ -10,6 +10,7 @@ import numpy as np
 
 from gen import report
 from gen.cli_generate import add_generate
+from gen.cli_minilm import add_minilm
 from gen.core_folder import FolderError
 from gen.hierarchy import GenerationError
 from gen.inputs import InputError, load_inputs, quantise_head
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_run(commands)
     add_generate(commands, _whole)
+    add_minilm(commands, _whole)
     return parser
 
 
