@@ -19,7 +19,7 @@ from golden.quantise import dequantise_output
 def layer_attention(
     config: EngineConfig, bench: Bench, q: np.ndarray, k: np.ndarray, v: np.ndarray, latency: int
 ) -> tuple[np.ndarray, list[tuple[Prediction, EngineResult]], int]:
-    """Quantise the heads of one layer and run them, one run each; scores scale by 1/sqrt(d), no mask.
+    """Quantise the heads of one layer and run them, one run each; scores scale by 1/sqrt(d), no mask. V is levelled.
 
     Args:
         q, k, v: float arrays [heads, n, d].
@@ -32,15 +32,34 @@ def layer_attention(
         JobError: `config` cannot run them. BenchError: the engine did not do its job.
     """
     outputs, runs, clipped = [], [], 0
-    for floats in zip(q, k, v, strict=True):
-        head = quantise_head(config, floats, latency=latency)
+    for head_q, head_k, head_v in zip(q, k, v, strict=True):
+        levelled, factor, offset = level(head_v)
+        head = quantise_head(config, (head_q, head_k, levelled), latency=latency)
         prediction = predict(config, head.job, *head.raw)
         # Twice what the cycle model says is not a cycle too few, but an engine that hangs.
         result = bench.run(Run(head.job, *head.raw), 2 * prediction.counters["busy"] + 1000)
-        outputs.append(dequantise_output(result.output, head.steps[2], config))
+        outputs.append(dequantise_output(result.output, head.steps[2], config) * factor + offset)
         runs.append((prediction, result))
         clipped += head.clipped
     return np.stack(outputs), runs, clipped
+
+
+def level(v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shift and scale every column of V to the whole range of INT8, so that one step for all columns suits each.
+
+    Weights that sum to 1 make of `levelled` the output that they make of V, but for the same factor and offset.
+
+    Args:
+        v: finite floats [n, d].
+
+    Returns:
+        (levelled [n, d], from -127 to 127 in each column, 0 in one that is constant; factor [d]; offset [d]) with
+        v = levelled * factor + offset.
+    """
+    low, high = v.min(axis=0), v.max(axis=0)
+    offset, reach = (low + high) / 2, (high - low) / 2
+    reach = np.where(reach > 0, reach, 127)
+    return (v - offset) / reach * 127, reach / 127, offset
 
 
 class EngineAttention:
