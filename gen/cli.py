@@ -11,6 +11,7 @@ import numpy as np
 from gen import report
 from gen.cli_bench import add_bench
 from gen.cli_generate import add_generate
+from gen.cli_minilm import add_minilm
 from gen.cli_numerics import add_numerics
 from gen.core_folder import FolderError
 from gen.hierarchy import GenerationError
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     add_bench(commands, _whole)
     add_generate(commands, _whole)
+    add_minilm(commands, _whole)
     add_numerics(commands, _whole)
     return parser
 
