@@ -49,7 +49,8 @@ Verilog-2005, one clock, no vendor primitives, no parameters, no files read at r
 {_ports(made)}
 
 Addresses and strides of the descriptor count bytes, those of the memory ports words of {config.word_bytes} bytes. A row
-of Q, K and V begins on a word, its elements of {config.element_bits} bits one after the other. Outputs have 16 bits, 8 of them fraction bits, {_units(config)}.
+of Q, K and V begins on a word, its elements of {config.element_bits} bits one after the other. Outputs have 16 bits,
+8 of them fraction bits, {_units(config)}.
 
 One run: put the descriptor on its ports, raise `start` for a cycle while `busy` is low, wait until `busy` falls. The
 descriptor need not stay. `status_done` then says that the run is complete, `status_refusal` if not why not, and

@@ -17,12 +17,13 @@ from hw.signals import any_of, bit, unsigned
 
 
 @block
-def descriptor_check(clk, load, run, ends, product, far_product, remainder, refusal, config):
+def descriptor_check(clk, load, run, faults, ends, product, far_product, remainder, refusal, config):
     """Judge a descriptor from its fields and from where its operands end.
 
     Latency: the last product to refusal, two cycles.
 
-    Ports: clk; load: descriptor is being latched in run; run: Run; ends, product, far_product, remainder: see
+    Ports: clk; load: descriptor is being latched in run; run: Run, faults:
+    Faults; ends, product, far_product, remainder: see
     run_plan; refusal: golden.layout.Refusal, 0 if there is nothing to refuse.
     """
     words, address_bits = config.memory_words, len(run.q_address)
@@ -32,7 +33,7 @@ def descriptor_check(clk, load, run, ends, product, far_product, remainder, refu
     outside = {operand: bit() for operand in OPERANDS}
     gone = {operand: bit() for operand in OPERANDS}
     row_words = {
-        "q": run.qk_words, "k": run.qk_words, "v": run.v_words, "o": run.o_words, "state": state_words(config),
+        "q": run.qk_words, "k": run.qk_words, "v": run.v_words, "o": faults.o_words, "state": state_words(config),
         "scratch": 0,
     }  # fmt: skip
     used = {"state": run.state, "scratch": run.naive}
@@ -49,7 +50,7 @@ def descriptor_check(clk, load, run, ends, product, far_product, remainder, refu
         add, amount = bit(), product
         if operand == "scratch":
             amount = scaled
-        first, far = getattr(run, f"{operand}_address"), getattr(run, f"{operand}_far")
+        first, far = getattr(run, f"{operand}_address"), getattr(faults, f"{operand}_far")
         instances += [
             either(ends(rows), ends(heads), add),
             extent(
@@ -75,7 +76,7 @@ def descriptor_check(clk, load, run, ends, product, far_product, remainder, refu
         short.append(bit())
         instances.append(
             shorter(
-                getattr(run, stride), getattr(run, f"{stride}_far"), row_words[operand], used.get(operand), short[-1]
+                getattr(run, stride), getattr(faults, f"{stride}_far"), row_words[operand], used.get(operand), short[-1]
             )
         )
     any_crossing, any_short = bit(), bit()
@@ -83,27 +84,27 @@ def descriptor_check(clk, load, run, ends, product, far_product, remainder, refu
 
     @always_comb
     def judge():
-        if run.bad_n_q:
+        if faults.bad_n_q:
             refusal.next = QUERIES
-        elif run.bad_n_kv:
+        elif faults.bad_n_kv:
             refusal.next = KEYS
-        elif run.bad_dim:
+        elif faults.bad_dim:
             refusal.next = DIM
-        elif run.bad_value_dim:
+        elif faults.bad_value_dim:
             refusal.next = VALUE_DIM
-        elif run.bad_q_rows:
+        elif faults.bad_q_rows:
             refusal.next = Q_ROWS
-        elif run.bad_heads:
+        elif faults.bad_heads:
             refusal.next = HEADS
-        elif run.bad_group or remainder != 0:
+        elif faults.bad_group or remainder != 0:
             refusal.next = GROUP
-        elif run.bad_window:
+        elif faults.bad_window:
             refusal.next = WINDOW
-        elif run.bad_position:
+        elif faults.bad_position:
             refusal.next = POSITION
-        elif run.bad_scale:
+        elif faults.bad_scale:
             refusal.next = SCALE
-        elif run.misaligned:
+        elif faults.misaligned:
             refusal.next = MISALIGNED
         elif any_short:
             refusal.next = STRIDE

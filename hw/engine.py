@@ -228,7 +228,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
             clk, reset, value_valid, read_index, value_chunk, value_last_chunk, value_last, value_end,
             act_row, act_shift, act_fresh, act_final, act_last_final, products,
             p_write, later(row.final, p_at), p_index, total, maximum, seen,
-            normalised, output_push, finished.last_final, finished.last_chunk, finished.last, finished.end, debug, config,
+            normalised, output_push, finished.last_final, finished.last_chunk, finished.last, finished.end,
+            debug, config,
         ),
         leaving_rows(
             clk, reset, run.tail_elements, normalised, output_push, finished, later(unscaled, z_at, True),

@@ -6,12 +6,12 @@ from hw.signals import bit, wrapping
 
 
 @block
-def extent(clk, load, address, words, add, product, far, after, outside, memory_words):
+def extent(clk, load, address, words, add, product, too_far, after, outside, memory_words):
     """after = address + words + all products added; outside: it lies beyond the memory.
 
     Latency: one cycle, outside one more. Throughput: an addition a cycle.
 
-    Ports: clk; load: begin with address + words; add: add product, unsigned; far: it is too
+    Ports: clk; load: begin with address + words; add: add product, unsigned; too_far: it is too
     large for product; after: word after the last, meaningless
     where outside.
 
@@ -29,7 +29,7 @@ def extent(clk, load, address, words, add, product, far, after, outside, memory_
         elif add:
             # What is beyond the memory already stays there.
             total.next = total[bits:] + product[bits:]
-            overflow.next = overflow or far or total[bits] or product[:bits] != 0
+            overflow.next = overflow or too_far or total[bits] or product[:bits] != 0
 
     @always(clk.posedge)
     def compare():

@@ -26,8 +26,8 @@ def leaving_rows(
 
     Latency: output_push to push, none; z or p to push, 2 cycles (golden.latency.SCRATCH). Throughput: one a cycle.
 
-    Ports: clk, reset; tail_elements: of the last chunk of O; normalised, output_push, finished: a chunk of O (A lanes of
-    16 bits) and its OutputFlags; scored: a row of z (C lanes s20.9) has been computed, store_s: and is stored as S,
+    Ports: clk, reset; tail_elements: of the last chunk of O; normalised, output_push, finished: a chunk of O (A lanes
+    of 16 bits) and its OutputFlags; scored: a row of z (C lanes s20.9) has been computed, store_s: and is stored as S,
     with z_out_of_range and visible (a bit a lane), s_keys (keys of its tile) and s_last (last row of its block);
     store_p: a row of p (C lanes UQ1.16) is stored as P, with p_keys and p_last; push, leaving: Leaving; out_of_range:
     lanes that did not fit, all 0 where there is no row of z.

@@ -5,7 +5,7 @@ from myhdl import always, always_comb, block, intbv
 from golden.layout import Refusal
 from hw.descriptor_check import descriptor_check
 from hw.run_plan import ENDS, product_bits, run_plan
-from hw.run_registers import run_registers
+from hw.run_registers import Faults, run_registers
 from hw.signals import bit, unsigned
 
 BUSY = int(Refusal.BUSY)
@@ -27,6 +27,7 @@ def run_control(
     """
     accept, judge, refused = bit(), bit(), bit()
     ends, product, far_product = unsigned(ENDS), unsigned(product_bits(config)), bit()
+    faults = Faults(config)
     remainder, refusal = unsigned(len(run.group)), unsigned(len(status.refusal))
     computing = bit()
     lanes = len(out_of_range)
@@ -102,9 +103,10 @@ def run_control(
 
     return (
         accept_start, verdict, control, saturations, count,
-        run_registers(clk, reset, accept, descriptor, run, config),
+        run_registers(clk, reset, accept, descriptor, run, faults, config),
         run_plan(
-            clk, reset, accept, descriptor, run, plan, ends, product, far_product, remainder, walk, judge, config
+            clk, reset, accept, descriptor, run, faults, plan, ends, product, far_product, remainder, walk, judge,
+            config,
         ),
-        descriptor_check(clk, accept, run, ends, product, far_product, remainder, refusal, config),
+        descriptor_check(clk, accept, run, faults, ends, product, far_product, remainder, refusal, config),
     )  # fmt: skip

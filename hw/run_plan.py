@@ -45,21 +45,23 @@ def product_bits(config):
 
 
 @block
-def run_plan(clk, reset, load, descriptor, run, plan, ends, product, far_product, remainder, walk, judge, config):
+def run_plan(
+    clk, reset, load, descriptor, run, faults, plan, ends, product, far_product, remainder, walk, judge, config
+):
     """Work out `plan`, and for the descriptor check the products that say where operands end.
 
     Latency: golden.latency.check from load to judge, at most 34 cycles; the last product comes two cycles before it;
     with walk, three before it, plan is complete but for k_begin and v_begin.
 
-    Ports: clk, reset; load: descriptor is being latched in run; descriptor: Descriptor; run: Run; plan: Plan (out);
-    ends: which of the products Q_ROWS to SCRATCH is there, one hot; product: never negative for a run that is not
-    refused; far_product: one factor was larger than the memory, and the other not 0; remainder: of heads / group; walk,
-    judge: see above.
+    Ports: clk, reset; load: descriptor is being latched in run; descriptor: Descriptor; run: Run; faults: Faults; plan:
+    Plan (out); ends: which of the products Q_ROWS to SCRATCH is there, one hot; product: never negative for a run that
+    is not refused; far_product: one factor was larger than the memory, and the other not 0; remainder: of heads /
+    group; walk, judge: see above.
     """
     address_bits, length_bits = len(run.q_address), len(run.n_q)
     key_shift = log2_ceil(config.array_keys)
     bits, row_bits = len(product), len(plan.rows)
-    a_bits = max(len(run.window), len(run.heads)) + 1
+    a_bits = max(len(run.window), len(faults.heads)) + 1
     b_bits = max(address_bits, len(run.group), len(run.q_rows)) + 1
     pending, rest, picked, arrived = (unsigned(STEPS) for _ in range(4))
     less = wrapping(STEPS)
@@ -78,7 +80,7 @@ def run_plan(clk, reset, load, descriptor, run, plan, ends, product, far_product
         many.next = descriptor.heads > 1
         divide.next = dividing != 0 and not load_1
         rest.next = pending & less
-        heads.next = run.heads
+        heads.next = faults.heads
         q_rows.next = run.q_rows
         ends.next = arrived[SCRATCH + 1 : Q_ROWS]
         product.next = signed_product[bits:]
@@ -133,43 +135,43 @@ def run_plan(clk, reset, load, descriptor, run, plan, ends, product, far_product
         elif pending[Q_ROWS]:
             a.next = run.n_q - 1
             b.next = run.q_stride
-            far.next = run.q_stride_far
+            far.next = faults.q_stride_far
         elif pending[K_ROWS]:
             a.next = run.n_kv - 1
             b.next = run.k_stride
-            far.next = run.k_stride_far
+            far.next = faults.k_stride_far
         elif pending[V_ROWS]:
             a.next = run.n_kv - 1
             b.next = run.v_stride
-            far.next = run.v_stride_far
+            far.next = faults.v_stride_far
         elif pending[O_ROWS]:
             a.next = run.n_q - 1
             b.next = run.o_stride
-            far.next = run.o_stride_far
+            far.next = faults.o_stride_far
         elif pending[STATE_ROWS]:
             a.next = run.n_q - 1
             b.next = run.state_stride
-            far.next = run.state_stride_far
+            far.next = faults.state_stride_far
         elif pending[Q_HEADS]:
-            a.next = run.heads - 1
+            a.next = faults.heads - 1
             b.next = run.q_head_stride
-            far.next = run.q_head_stride_far
+            far.next = faults.q_head_stride_far
         elif pending[K_HEADS]:
             a.next = plan.kv_heads - 1
             b.next = run.k_head_stride
-            far.next = run.k_head_stride_far
+            far.next = faults.k_head_stride_far
         elif pending[V_HEADS]:
             a.next = plan.kv_heads - 1
             b.next = run.v_head_stride
-            far.next = run.v_head_stride_far
+            far.next = faults.v_head_stride_far
         elif pending[O_HEADS]:
-            a.next = run.heads - 1
+            a.next = faults.heads - 1
             b.next = run.o_head_stride
-            far.next = run.o_head_stride_far
+            far.next = faults.o_head_stride_far
         elif pending[STATE_HEADS]:
-            a.next = run.heads - 1
+            a.next = faults.heads - 1
             b.next = run.state_head_stride
-            far.next = run.state_head_stride_far
+            far.next = faults.state_head_stride_far
         elif pending[SCRATCH]:
             a.next = tiles
             b.next = run.q_rows

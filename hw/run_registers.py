@@ -11,49 +11,60 @@ from hw.signals import any_of, bit, index_bits, round_up, signed, unsigned, wrap
 
 class Run(Bundle):
     """Descriptor fields as latched by start, no wider than a run that is not refused needs; addresses and strides in
-    words. From the cycle after, what follows from the dimensions. bad_*: why the run cannot be."""
+    words. From the cycle after, what follows from the dimensions."""
 
     def __init__(self, config):
-        length, dim = config.max_keys.bit_length(), config.max_dim.bit_length()
+        length = config.max_keys.bit_length()
         address = index_bits(config.memory_words)
         self.n_q, self.n_kv = unsigned(length), unsigned(length)
-        self.dim, self.value_dim = unsigned(dim), unsigned(dim)
         self.q_rows = unsigned(config.max_rows.bit_length())
-        self.heads, self.group = unsigned(MAX_HEADS.bit_length()), unsigned(MAX_GROUP.bit_length())
+        self.group = unsigned(MAX_GROUP.bit_length())
         self.q_position, self.window = signed(length + 1), unsigned(length + 1)
         self.scale_mantissa, self.scale_shift = unsigned(SCALE_BITS), unsigned(SHIFT_BITS)
         self.causal, self.windowed, self.overlap, self.naive, self.state = (bit() for _ in range(5))
         for operand in OPERANDS:
             setattr(self, f"{operand}_address", unsigned(address))
-            setattr(self, f"{operand}_far", bit())  # the address lies beyond the memory
         for operand in OPERANDS[:-1]:
-            for stride in (f"{operand}_stride", f"{operand}_head_stride"):
-                setattr(self, stride, unsigned(address))
-                setattr(self, f"{stride}_far", bit())
-        for name in ("n_q", "n_kv", "dim", "value_dim", "q_rows", "heads", "group", "window", "position", "scale"):
-            setattr(self, f"bad_{name}", bit())
-        self.misaligned = bit()
+            setattr(self, f"{operand}_stride", unsigned(address))
+            setattr(self, f"{operand}_head_stride", unsigned(address))
         row_bytes = config.max_dim * config.element_bytes
         self.qk_bytes, self.v_bytes = unsigned(row_bytes.bit_length()), unsigned(row_bytes.bit_length())
         self.qk_words, self.v_words = (unsigned(config.row_words.bit_length()) for _ in range(2))
-        self.o_words = unsigned(config.output_words(config.max_dim).bit_length())
         self.qk_chunks, self.v_chunks = (unsigned(config.max_chunks.bit_length()) for _ in range(2))
         self.qk_mask, self.v_mask = unsigned(config.array_depth), unsigned(config.array_depth)
         self.tail_elements = unsigned(config.array_depth.bit_length())
 
 
+class Faults(Bundle):
+    """What the check of a descriptor needs besides Run. bad_*: a field is out of its range; *_far: an address or stride
+    is as large as the memory; misaligned: one in use is no multiple of the word; o_words: of a row of O."""
+
+    def __init__(self, config):
+        self.heads = unsigned(MAX_HEADS.bit_length())
+        for name in ("n_q", "n_kv", "dim", "value_dim", "q_rows", "heads", "group", "window", "position", "scale"):
+            setattr(self, f"bad_{name}", bit())
+        self.misaligned = bit()
+        for operand in OPERANDS:
+            setattr(self, f"{operand}_far", bit())
+        for operand in OPERANDS[:-1]:
+            setattr(self, f"{operand}_stride_far", bit())
+            setattr(self, f"{operand}_head_stride_far", bit())
+        self.o_words = unsigned(config.output_words(config.max_dim).bit_length())
+
+
 @block
-def run_registers(clk, reset, load, descriptor, run, config):
+def run_registers(clk, reset, load, descriptor, run, faults, config):
     """Latch the descriptor with load; the fields derived from dimensions follow one cycle later.
 
-    Ports: clk; reset: clears the fields; load: one bit; descriptor: Descriptor; run: Run (out).
+    Ports: clk; reset: clears the fields; load: one bit; descriptor: Descriptor; run: Run, faults: Faults (out).
     """
+    dim, value_dim = (unsigned(config.max_dim.bit_length()) for _ in range(2))
     word_shift = log2_ceil(config.word_bytes)
     low_bits = []
     instances = []
     for name in (
-        "n_q", "n_kv", "dim", "value_dim", "q_rows", "heads", "group", "scale_mantissa", "scale_shift",
-        "causal", "windowed", "overlap", "naive", "state",
+        "n_q", "n_kv", "q_rows", "group", "scale_mantissa", "scale_shift", "causal", "windowed", "overlap", "naive",
+        "state",
     ):  # fmt: skip
         instances.append(latch(clk, reset, load, getattr(descriptor, name), getattr(run, name), 0))
     for operand in OPERANDS:
@@ -64,21 +75,24 @@ def run_registers(clk, reset, load, descriptor, run, config):
             low_bits.append(bit())
             instances += [
                 latch(clk, reset, load, value, held, word_shift),
-                beyond(clk, reset, load, value, getattr(run, f"{name.removesuffix('_address')}_far"), config),
+                beyond(clk, reset, load, value, getattr(faults, f"{name.removesuffix('_address')}_far"), config),
                 low(value, used, low_bits[-1], word_shift),
             ]
     for name, high in (
         ("n_q", config.max_keys), ("n_kv", config.max_keys), ("dim", config.max_dim), ("value_dim", config.max_dim),
         ("q_rows", config.max_rows), ("heads", MAX_HEADS), ("group", MAX_GROUP),
     ):  # fmt: skip
-        instances.append(outside(clk, reset, load, getattr(descriptor, name), getattr(run, f"bad_{name}"), high))
+        instances.append(outside(clk, reset, load, getattr(descriptor, name), getattr(faults, f"bad_{name}"), high))
     misaligned = bit()
     return (
         instances,
         any_of(low_bits, misaligned),
-        latch(clk, reset, load, misaligned, run.misaligned, 0),
-        latch_rest(clk, reset, load, descriptor, run, config.max_keys),
-        derive(clk, run, config),
+        latch(clk, reset, load, descriptor.dim, dim, 0),
+        latch(clk, reset, load, descriptor.value_dim, value_dim, 0),
+        latch(clk, reset, load, descriptor.heads, faults.heads, 0),
+        latch(clk, reset, load, misaligned, faults.misaligned, 0),
+        latch_rest(clk, reset, load, descriptor, run, faults, config.max_keys),
+        derive(clk, dim, value_dim, run, faults.o_words, config),
     )
 
 
@@ -156,7 +170,7 @@ def outside(clk, reset, load, value, bad, high):
 
 
 @block
-def latch_rest(clk, reset, load, descriptor, run, max_keys):
+def latch_rest(clk, reset, load, descriptor, run, faults, max_keys):
     """The signed position, and a window that is clamped where a longer one would not leave out more."""
     bits, longest = len(run.q_position), 2 * max_keys
 
@@ -165,55 +179,55 @@ def latch_rest(clk, reset, load, descriptor, run, max_keys):
         if reset:
             run.q_position.next = 0
             run.window.next = 0
-            run.bad_window.next = False
-            run.bad_position.next = False
-            run.bad_scale.next = False
+            faults.bad_window.next = False
+            faults.bad_position.next = False
+            faults.bad_scale.next = False
         elif load:
             run.q_position.next = descriptor.q_position[bits:].signed()
             if descriptor.window > longest:
                 run.window.next = longest
             else:
                 run.window.next = descriptor.window[bits:]
-            run.bad_window.next = descriptor.windowed and descriptor.window == 0
-            run.bad_position.next = descriptor.q_position > max_keys or descriptor.q_position < -max_keys
-            run.bad_scale.next = descriptor.scale_shift > SCALE_SHIFT_MAX
+            faults.bad_window.next = descriptor.windowed and descriptor.window == 0
+            faults.bad_position.next = descriptor.q_position > max_keys or descriptor.q_position < -max_keys
+            faults.bad_scale.next = descriptor.scale_shift > SCALE_SHIFT_MAX
 
     return take
 
 
 @block
-def derive(clk, run, config):
+def derive(clk, dim, value_dim, run, o_row_words, config):
     """Bytes and words of a memory row, chunks, and the valid elements of the last chunk."""
     element_shift, word_shift = log2_ceil(config.element_bytes), log2_ceil(config.word_bytes)
     depth_shift = log2_ceil(config.array_depth)
     # Dimensions of a run that is refused may be too large for these.
     qk_words, v_words = wrapping(len(run.qk_words)), wrapping(len(run.v_words))
     qk_chunks, v_chunks = wrapping(len(run.qk_chunks)), wrapping(len(run.v_chunks))
-    o_words = wrapping(len(run.o_words))
+    o_words = wrapping(len(o_row_words))
 
     @always(clk.posedge)
     def registers():
-        run.qk_bytes.next = run.dim << element_shift
-        run.v_bytes.next = run.value_dim << element_shift
+        run.qk_bytes.next = dim << element_shift
+        run.v_bytes.next = value_dim << element_shift
         run.qk_words.next = qk_words
         run.v_words.next = v_words
-        run.o_words.next = o_words
+        o_row_words.next = o_words
         run.qk_chunks.next = qk_chunks
         run.v_chunks.next = v_chunks
 
     return (
         registers,
-        round_up(run.dim, word_shift - element_shift, qk_words),
-        round_up(run.value_dim, word_shift - element_shift, v_words),
-        round_up(run.value_dim, word_shift - 1, o_words),
-        round_up(run.dim, depth_shift, qk_chunks),
-        round_up(run.value_dim, depth_shift, v_chunks),
-        last_chunk(clk, run, depth_shift),
+        round_up(dim, word_shift - element_shift, qk_words),
+        round_up(value_dim, word_shift - element_shift, v_words),
+        round_up(value_dim, word_shift - 1, o_words),
+        round_up(dim, depth_shift, qk_chunks),
+        round_up(value_dim, depth_shift, v_chunks),
+        last_chunk(clk, dim, value_dim, run, depth_shift),
     )
 
 
 @block
-def last_chunk(clk, run, depth_shift):
+def last_chunk(clk, dim, value_dim, run, depth_shift):
     """The valid elements of the last chunk of 2**depth_shift: how many there are, and a bit for each."""
     depth = 1 << depth_shift
     masks = ((1 << depth) - 1, *((1 << elements) - 1 for elements in range(1, depth)))
@@ -230,14 +244,14 @@ def last_chunk(clk, run, depth_shift):
 
     @always(clk.posedge)
     def look_up():
-        run.qk_mask.next = masks[run.dim[depth_shift:]]
-        run.v_mask.next = masks[run.value_dim[depth_shift:]]
+        run.qk_mask.next = masks[dim[depth_shift:]]
+        run.v_mask.next = masks[value_dim[depth_shift:]]
 
     @always(clk.posedge)
     def count():
-        if run.value_dim[depth_shift:] == 0:
+        if value_dim[depth_shift:] == 0:
             run.tail_elements.next = depth
         else:
-            run.tail_elements.next = run.value_dim[depth_shift:]
+            run.tail_elements.next = value_dim[depth_shift:]
 
     return look_up, count

@@ -4,7 +4,7 @@ from myhdl import always, always_comb, block
 
 from golden.formats import P_BITS
 from golden.naive import P_LIMIT, S_BITS
-from hw.signals import bit, join, signed, split, to_signed, unsigned
+from hw.signals import bit, copy, join, signed, split, to_signed, unsigned
 
 
 @block
@@ -23,11 +23,12 @@ def scratch_row(clk, z, take_s, visible, p, lanes_out, out_of_range, lanes):
     s_row, p_row, took_s = unsigned(lanes * S_BITS), unsigned(lanes * S_BITS), bit()
     instances = [join(s_lanes, s_row), join(p_lanes, p_row), join(over, out_of_range)]
     for lane, (z_lane, p_lane) in enumerate(zip(split(z, lanes), split(p, lanes), strict=True)):
-        value = signed(len(z_lane))
+        value, own_p = signed(len(z_lane)), unsigned(P_BITS)
         instances += [
+            copy(p_lane, own_p),
             to_signed(z_lane, value),
             to_s(clk, value, visible(lane), take_s, s_lanes[lane], over[lane]),
-            to_p(clk, p_lane, p_lanes[lane]),
+            to_p(clk, own_p, p_lanes[lane]),
         ]
 
     @always(clk.posedge)

@@ -4,7 +4,7 @@ from myhdl import always, always_comb, block
 
 from golden import latency
 from golden.config import log2_ceil
-from golden.job import MAX_GROUP
+from golden.job import MAX_GROUP, MAX_HEADS
 from golden.schedule import Phase
 from hw.signals import bit, copy, signed, to_signed, unsigned, wrapping
 
@@ -78,7 +78,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
     last_bits = min(row_bits, total_bits)
     passed_bits, loop = total_bits + 4, latency.ROW_LOOP
     # Where the walk is; block_*: where the block began.
-    heads_left, rows_left, keys_left = unsigned(len(run.heads)), unsigned(total_bits), unsigned(length_bits)
+    heads_left, rows_left, keys_left = unsigned(MAX_HEADS.bit_length()), unsigned(total_bits), unsigned(length_bits)
     passed, diagonal, member = signed(passed_bits), signed(len(tile.diagonal)), unsigned(len(tile.member))
     block_keys, block_passed = unsigned(length_bits), signed(passed_bits)
     block_diagonal, block_member = signed(len(tile.diagonal)), unsigned(len(tile.member))
@@ -262,4 +262,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
         rows.next = block_rows
         first.next = at_first
 
-    return constants, begin_values, add_members, next_block, skips, steps, walk, rows_and_phase, size, bound, rows_again, record
+    return (
+        constants, begin_values, add_members, next_block, skips, steps, walk, rows_and_phase, size, bound, rows_again,
+        record,
+    )  # fmt: skip

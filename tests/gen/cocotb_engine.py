@@ -76,5 +76,6 @@ async def vectors_behind_a_stalling_memory(dut):
             await RisingEdge(dut.clk)
         serving.cancel()
         assert memory.words == words(f"{path.stem}_after.hex"), path.stem
-        for name in ("q_bytes", "k_bytes", "v_bytes", "o_bytes", "state_bytes", "tiles", "k_loads", "v_loads", "saturations"):
+        moved = [f"{operand}_bytes" for operand in ("q", "k", "v", "o", "state")]
+        for name in (*moved, "mm1_busy", "mm2_busy", "tiles", "k_loads", "v_loads", "saturations"):
             assert int(getattr(dut, f"counters_{name}").value) == vector["counters"][name], (path.stem, name)

@@ -23,4 +23,4 @@ class GoldenBench:
             counters[self.wrong[1]] += 1
         self.runs += 1
         assert limit > counters["busy"]
-        return EngineResult(result.output, result.maximum, result.total, counters)
+        return EngineResult(result.output, result.maximum, result.total, None, counters)
