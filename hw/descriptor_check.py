@@ -33,9 +33,9 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
     outside = {operand: bit() for operand in OPERANDS}
     gone = {operand: bit() for operand in OPERANDS}
     row_words = {
-        "q": run.qk_words, "k": run.qk_words, "v": run.v_words, "o": faults.o_words, "state": state_words(config),
-        "scratch": 0,
+        "q": run.qk_words, "k": run.qk_words, "v": run.v_words, "o": faults.o_words,
     }  # fmt: skip
+    fixed_words = {"state": state_words(config)}
     used = {"state": run.state, "scratch": run.naive}
     scaled = unsigned(len(product) + row_shift)
     instances = [delay(clk, load, load_2, 2)]
@@ -54,8 +54,8 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
         instances += [
             either(ends(rows), ends(heads), add),
             extent(
-                clk, load_2, first, row_words[operand], add, amount, far_product, after[operand], outside[operand],
-                words,
+                clk, load_2, first, row_words.get(operand), add, amount, far_product, after[operand], outside[operand],
+                words, fixed_words.get(operand, 0),
             ),
             leaves(outside[operand], far, used.get(operand), gone[operand]),
         ]
@@ -76,7 +76,8 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
         short.append(bit())
         instances.append(
             shorter(
-                getattr(run, stride), getattr(faults, f"{stride}_far"), row_words[operand], used.get(operand), short[-1]
+                getattr(run, stride), getattr(faults, f"{stride}_far"), row_words.get(operand, fixed_words.get(operand)),
+                used.get(operand), short[-1]
             )
         )
     any_crossing, any_short = bit(), bit()

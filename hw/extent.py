@@ -6,25 +6,40 @@ from hw.signals import bit, wrapping
 
 
 @block
-def extent(clk, load, address, words, add, product, too_far, after, outside, memory_words):
+def extent(clk, load, address, words, add, product, too_far, after, outside, memory_words, fixed_words):
     """after = address + words + all products added; outside: it lies beyond the memory.
 
     Latency: one cycle, outside one more. Throughput: an addition a cycle.
 
-    Ports: clk; load: begin with address + words; add: add product, unsigned; too_far: it is too
-    large for product; after: word after the last, meaningless
-    where outside.
+    Ports: clk; load: begin with address + words; words: of a row, None for fixed_words; add: add product, unsigned;
+    too_far: it is too large for product; after: word after the last, meaningless where outside.
 
-    Parameters: memory_words: size of the memory.
+    Parameters: memory_words: size of the memory; fixed_words: instead of words, or 0.
     """
     bits = len(after)
     overflow = bit()
     total = wrapping(bits + 1)
 
+    first_row = wrapping(bits)
+    if words is None:
+
+        @always_comb
+        def begin_fixed():
+            first_row.next = address + fixed_words
+
+        begins = begin_fixed
+    else:
+
+        @always_comb
+        def begin_words():
+            first_row.next = address + words
+
+        begins = begin_words
+
     @always(clk.posedge)
     def accumulate():
         if load:
-            total.next = address + words
+            total.next = first_row
             overflow.next = False
         elif add:
             # What is beyond the memory already stays there.
@@ -39,4 +54,4 @@ def extent(clk, load, address, words, add, product, too_far, after, outside, mem
     def show():
         after.next = total[bits:]
 
-    return accumulate, compare, show
+    return begins, accumulate, compare, show

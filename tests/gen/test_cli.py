@@ -139,7 +139,7 @@ def test_a_bar_appears_on_a_terminal_once_it_takes_long(quick, monkeypatch, caps
         (["run", "--latency", "-1"], "memory latency must be between 0 and 64 cycles, not -1"),
         (["run", "--latency", "65"], "memory latency must be between 0 and 64 cycles, not 65"),
         (TINY, "head dimension must be between 1 and 16 (max_dim of tiny), not 32"),
-        ([*TINY, "--random", "1024", "16"], "memory of tiny is too small: the head needs 81920 bytes, memory_bytes is"),
+        ([*TINY, "--random", "1024", "16"], "memory of tiny is too small: the run needs 81920 bytes, memory_bytes is"),
     ],
 )
 def test_bad_arguments_are_named_in_one_sentence(refuse, tmp_path, monkeypatch, arguments, sentence):

@@ -15,7 +15,7 @@ from gen.verilator import VerilatorDevice
 from golden.config import NAMED
 from golden.job import JobError
 from golden.layout import layout
-from golden.memory_image import memory_image
+from golden.memory_image import memory_image, to_words
 from golden.predict import predict
 from tests.engine_runs import need, random_run
 from tests.gen.vcd import read_vcd
@@ -48,7 +48,7 @@ def test_ports_are_sampled_at_the_falling_edge(simulator):
 
     def script(bench):
         bench.restart()
-        bench.load(0, memory_image(TINY, place, RUN.q, RUN.k, RUN.v))
+        bench.load(0, to_words(memory_image(TINY, RUN.job, place, RUN.q, RUN.k, RUN.v), TINY))
         bench.step(3)
         assert not bench.busy
         bench.set("descriptor_q_position", -5)
@@ -88,7 +88,7 @@ def test_an_engine_that_hangs_is_found(simulator):
 
 
 @ALL
-@pytest.mark.parametrize("verb", ["beyond the value dimension", "rows became final"])
+@pytest.mark.parametrize("verb", ["where it has no operand", "rows became final"])
 def test_what_no_run_may_do_is_found(simulator, verb, monkeypatch):
     need(simulator)
     device = VerilatorDevice if simulator == "verilator" else SteppedDevice

@@ -48,7 +48,7 @@ def test_named_are_all_in_the_design():
         ({"max_dim": 257}, "max_dim must be between 1 and 256, not 257"),
         ({"max_dim": 48}, "max_dim must be a power of two, such as 32 or 64, not 48"),
         ({"max_rows": -4}, "max_rows must be between 1 and 64, not -4"),
-        ({"max_keys": 8}, "max_keys must be between 16 and 65536, not 8"),
+        ({"max_keys": 8}, "max_keys must be between 16 and 32768, not 8"),
         ({"memory_bytes": 1 << 27}, "memory_bytes must be between 256 and 67108864, not 134217728"),
         ({"max_dim": 16.0}, "max_dim must be a whole number, not 16.0"),
         ({"max_rows": True}, "max_rows must be a whole number, not True"),
@@ -67,7 +67,7 @@ def test_bad_parameter_is_named(change, message):
     "extreme",
     [
         EngineConfig("least", "int8", 1, 1, 2, 1, 1, 16, 256),
-        EngineConfig("most", "q8.8", 16, 16, 16, 256, 64, 65536, 1 << 26),
+        EngineConfig("most", "q8.8", 16, 16, 16, 256, 64, 32768, 1 << 26),
     ],
     ids=lambda config: config.name,
 )

@@ -24,7 +24,7 @@ def rounded(value, shift):
 
 
 def model(config, job, q, k, v):
-    """One head by docs/numerics.md: (output, m, l, seen, saturated). Raises AssertionError where a value overflows."""
+    """One head by docs/numerics.md: (output, m, l, seen, saturations). Raises AssertionError where a value overflows."""
     format_of = formats(config)
 
     def fits(name, value):
@@ -36,7 +36,7 @@ def model(config, job, q, k, v):
     def power(x):  # 2**-x with 16 fraction bits, x with 12
         return rounded(math.floor(2 ** (17 - (x & 4095) / 4096) + 0.5), (x >> 12) + 1) if x <= 18 << 12 else 0
 
-    out, maxima, sums, seens, saturated = [], [], [], [], False
+    out, maxima, sums, seens, saturations = [], [], [], [], 0
     for i, query in enumerate(q):
         m = total = 0
         seen, accumulator = False, [0] * job.value_dim
@@ -49,7 +49,7 @@ def model(config, job, q, k, v):
                 score = fits("score", sum(a * b for a, b in zip(query, k[j], strict=True)))
                 exact = rounded(score * job.scale_mantissa, job.scale_shift)
                 z[j] = fits("z", min(max(exact, -(1 << 31)), (1 << 31) - 1))
-                saturated |= z[j] != exact
+                saturations += int(z[j] != exact)
             if not z:
                 continue
             new = max(-(-value // 4096) for value in z.values())
@@ -77,7 +77,7 @@ def model(config, job, q, k, v):
         maxima.append(m)
         sums.append(total)
         seens.append(seen)
-    return out, maxima, sums, seens, saturated
+    return out, maxima, sums, seens, saturations
 
 
 def make_job(q, k, v, scale, **change):
@@ -88,7 +88,7 @@ def check(config, job, q, k, v):
     """Equal to the model, and every output within its column of V (what a weighted mean has to be)."""
     job.check(config)
     found = flash(config, job, q, k, v)
-    as_lists = found.output.tolist(), found.maximum.tolist(), found.total.tolist(), found.seen.tolist(), found.saturated
+    as_lists = found.output.tolist(), found.maximum.tolist(), found.total.tolist(), found.seen.tolist(), found.saturations
     assert as_lists == model(config, job, q, k, v)
     unit = 256 if config.element == "int8" else 1
     columns = np.asarray(v) * unit
@@ -220,11 +220,11 @@ def test_saturation_counts_only_what_is_visible():
     q, k, v = [[100], [100]], [[1], [127]], [[5], [7]]
     job = make_job(q, k, v, ONE_HOT, causal=True)
     # 100 * 127 * 65535 is below 2**31; sixteen elements are not.
-    assert not flash(NAMED["tiny"], job, q, k, v).saturated
+    assert not flash(NAMED["tiny"], job, q, k, v).saturations
     wide_q, wide_k = [row * 16 for row in q], [row * 16 for row in k]
     job = replace(job, dim=16)
-    assert check(NAMED["tiny"], job, wide_q, wide_k, v).saturated
-    assert not check(NAMED["tiny"], replace(job, n_q=1), wide_q[:1], wide_k, v).saturated
+    assert check(NAMED["tiny"], job, wide_q, wide_k, v).saturations
+    assert not check(NAMED["tiny"], replace(job, n_q=1), wide_q[:1], wide_k, v).saturations
 
 
 def head(config, seed, n, d):

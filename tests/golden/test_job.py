@@ -65,7 +65,7 @@ def test_layout_packs_the_operands(name, n_q, n_kv, dim, value_dim):
         (at.v_stride, value_dim, c.element_bytes),
         (at.o_stride, value_dim, 2),
     ):
-        assert (stride - 1) * c.word_bytes < count * size <= stride * c.word_bytes
+        assert stride % c.word_bytes == 0 and stride - c.word_bytes < count * size <= stride
     ends = [
         at.q_address,
         at.q_address + n_q * at.q_stride,
@@ -73,18 +73,18 @@ def test_layout_packs_the_operands(name, n_q, n_kv, dim, value_dim):
         at.v_address + n_kv * at.v_stride,
         at.o_address + n_q * at.o_stride,
     ]
-    assert ends == [0, at.k_address, at.v_address, at.o_address, at.words]
+    assert ends == [0, at.k_address, at.v_address, at.o_address, at.scratch_address]
 
 
 def test_layout_that_just_fits_and_one_that_does_not():
     """2 queries and 1,021 keys of 4 bytes, as many of V, and 2 rows of 8 bytes out: 8,192 bytes."""
     small = replace(TINY, memory_bytes=8192)
     fits = replace(JOB, n_q=2, n_kv=1021)
-    assert layout(small, fits).words == small.memory_words
+    assert layout(small, fits).scratch_address == small.memory_bytes
     with pytest.raises(JobError) as error:
         layout(small, replace(fits, n_kv=1022))
     assert str(error.value) == (
-        "memory of tiny is too small: the head needs 8200 bytes, memory_bytes is 8192; "
+        "memory of tiny is too small: the run needs 8200 bytes, memory_bytes is 8192; "
         "use a configuration with more memory or a shorter sequence"
     )
 

@@ -4,69 +4,97 @@ import pytest
 
 from golden.config import NAMED
 from golden.job import Job
-from golden.schedule import load_order, walk
+from golden.schedule import NAIVE_PHASES, Phase, load_order, walk
 
 TINY = NAMED["tiny"]
 
 
-def job(n_q, n_kv, q_rows, causal=False, q_position=0):
-    return Job(n_q, n_kv, 4, 4, 1 << 15, 10, q_rows, causal, q_position)
+def job(n_q, n_kv, q_rows, causal=False, q_position=0, **fields):
+    return Job(n_q, n_kv, 4, 4, 1 << 15, 10, q_rows, causal, q_position, **fields)
 
 
-def visible(run, query, key):
-    return not run.causal or key <= query + run.q_position
+def visible(run, row, key):
+    """Whether a row of a KV head, queries times heads of the group, sees a key."""
+    position = row // run.group + run.q_position
+    return (not run.causal or key <= position) and (run.window is None or key > position - run.window)
 
 
 def draw(seed):
     rng = random.Random(seed)
     config = NAMED[rng.choice(["tiny", "base", "wide"])]
-    n_q, n_kv = rng.randint(1, 40), rng.randint(1, 70)
+    n_q, n_kv, group = rng.randint(1, 40), rng.randint(1, 70), rng.choice([1, 1, 2, 3, 7])
     position = rng.choice([0, n_kv - n_q, rng.randint(-50, 90)])
-    return config, job(n_q, n_kv, rng.randint(1, config.max_rows), rng.random() < 0.7, position)
+    return config, job(
+        n_q, n_kv, rng.randint(1, config.max_rows), rng.random() < 0.7, position,
+        heads=group * rng.choice([1, 1, 2]), group=group, window=rng.choice([None, None, 1, rng.randint(2, 80)]),
+        naive=rng.random() < 0.3,
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(100))
+def walks(config, run):
+    """Tiles by (phase, KV head, block)."""
+    found = {}
+    for tile in walk(config, run):
+        found.setdefault((tile.phase, tile.kv_head, tile.start), []).append(tile)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(200))
 def test_against_brute_force(seed):
     config, run = draw(seed)
-    width = config.array_keys
-    covered, final, order = [], [], []
-    for tile in walk(config, run):
-        start = tile.block * run.q_rows
-        keys = range(tile.tile * width, tile.tile * width + tile.keys)
-        assert tile.rows == min(run.q_rows, run.n_q - start)
-        assert 0 <= tile.first_row < tile.rows
-        assert tile.streamed == tile.rows - tile.first_row > 0
-        assert 1 <= tile.keys == min(width, run.n_kv - keys.start)
-        if run.causal:
-            # Row r of the block sees `diagonal + r` keys of this tile, bounded by the tile.
-            for r in range(tile.rows):
-                seen = sum(visible(run, start + r, key) for key in keys)
-                assert seen == min(max(tile.diagonal + r, 0), tile.keys)
-        for query in range(start + tile.first_row, start + tile.rows):
-            covered += [(query, key) for key in keys if visible(run, query, key)]
-            # A row streams only where it sees a key, except that every row passes through its first tile.
-            assert tile.tile == 0 or visible(run, query, keys.start)
-        final += range(start + tile.first_row, start + tile.final_end)
-        assert tile.finals == tile.final_end - tile.first_row
-        order.append((tile.block, tile.tile, tile.last))
+    width, everything = config.array_keys, [(row, key) for row in range(run.rows) for key in range(run.n_kv)]
+    pairs = [pair for pair in everything if visible(run, *pair)]
+    found = walks(config, run)
+    phases = NAIVE_PHASES if run.naive else (Phase.FLASH,)
+    starts = range(0, run.rows, run.q_rows)
+    assert list(found) == [(phase, head, start) for head in range(run.kv_heads) for start in starts for phase in phases]
+    for phase in phases:
+        for head in range(run.kv_heads):
+            covered, final = [], []
+            for start in starts:
+                covered += covered_by(config, run, start, found[phase, head, start], width)
+                final += [start + r for t in found[phase, head, start] for r in range(t.first_row, t.final_end)]
+            assert sorted(covered) == pairs
+            assert final == list(range(run.rows))
+    blocks = [tile.block for tile in walk(config, run)]
+    assert blocks == sorted(blocks) and len(set(blocks)) == len(found) // len(phases)
 
-    pairs = [(query, key) for query in range(run.n_q) for key in range(run.n_kv) if visible(run, query, key)]
-    assert sorted(covered) == pairs
-    assert final == list(range(run.n_q))
-    # Blocks in order, tiles of a block from 0 without a gap, `last` on the last one only.
-    assert [block for block, tile, _ in order if tile == 0] == list(range(-(-run.n_q // run.q_rows)))
-    for here, after in zip(order, [*order[1:], (order[-1][0] + 1, 0, None)], strict=True):
-        assert after[:2] == ((here[0] + 1, 0) if here[2] else (here[0], here[1] + 1))
+
+def covered_by(config, run, start, tiles, width):
+    """Checks the tiles of one block; returns the visible pairs that they compute."""
+    covered, streamed = [], set()
+    assert [tile.tile for tile in tiles] == list(range(tiles[0].tile, tiles[0].tile + len(tiles)))
+    assert [tile.first for tile in tiles] == [True] + [False] * (len(tiles) - 1)
+    assert [tile.last for tile in tiles] == [False] * (len(tiles) - 1) + [True]
+    for tile in tiles:
+        keys = range(tile.tile * width, tile.tile * width + tile.keys)
+        assert tile.rows == min(run.q_rows, run.rows - start)
+        assert 0 <= tile.first_row < tile.row_end <= tile.rows
+        assert (tile.streamed, tile.finals) == (tile.row_end - tile.first_row, tile.final_end - tile.first_row)
+        assert 1 <= tile.keys == min(width, run.n_kv - keys.start)
+        query, member = divmod(start + tile.first_row, run.group)
+        assert (tile.diagonal, tile.member) == (run.q_position + query + 1 - keys.start, member)
+        rows = set(range(tile.first_row, tile.row_end))
+        assert {row for row in rows if row < tile.fresh_from} == rows & streamed
+        assert tile.again == (len(rows) if tile.first else len(rows & streamed))
+        streamed |= rows
+        for row in rows:
+            seen = [(start + row, key) for key in keys if visible(run, start + row, key)]
+            covered += seen
+            # A row streams only where it sees a key, but for one tile of a row that sees none at all.
+            assert seen or not any(visible(run, start + row, key) for key in range(run.n_kv)) or tile.first
+    assert streamed == set(range(tiles[0].rows))
+    return covered
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_a_row_is_final_in_the_last_tile_it_sees(seed):
     config, run = draw(seed)
     for tile in walk(config, run):
-        for r in range(tile.first_row, tile.final_end):
-            query = tile.block * run.q_rows + r
-            last_key = max((key for key in range(run.n_kv) if visible(run, query, key)), default=0)
-            assert last_key // config.array_keys == tile.tile
+        for row in range(tile.start + tile.first_row, tile.start + tile.final_end):
+            seen = [key for key in range(run.n_kv) if visible(run, row, key)]
+            if seen:
+                assert seen[-1] // config.array_keys == tile.tile
 
 
 def test_causal_skips_tiles_above_the_diagonal():
