@@ -76,8 +76,8 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
         short.append(bit())
         instances.append(
             shorter(
-                getattr(run, stride), getattr(faults, f"{stride}_far"), row_words.get(operand, fixed_words.get(operand)),
-                used.get(operand), short[-1]
+                getattr(run, stride), getattr(faults, f"{stride}_far"),
+                row_words.get(operand, fixed_words.get(operand)), used.get(operand), short[-1]
             )
         )
     any_crossing, any_short = bit(), bit()

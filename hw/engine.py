@@ -238,8 +238,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
             later(row.last_stored, p_at), push, leaving, out_of_range, config,
         ),
         writer(
-            clk, reset, begin_run, run, push, leaving, debug.valid, row_state, write, output_pop, stored, block_stored,
-            done, counters, config,
+            clk, reset, walk, begin_run, run, push, leaving, debug.valid, row_state, write, output_pop, stored,
+            block_stored, done, counters, config,
         ),
     ]  # fmt: skip
     return instances, [delay(*line) for line in later.lines]

@@ -39,7 +39,7 @@ def leaving_rows(
     keys_s, keys_p = later(s_keys, latency.SCRATCH), later(p_keys, latency.SCRATCH)
     last_s, last_p = later(s_last, latency.SCRATCH), later(p_last, latency.SCRATCH)
     flash_row, flash_out_of_range = bit(), later(z_out_of_range, 1)
-    flash_row_1 = later(flash_row, 1, True)
+    flash_row_1, stored_1 = later(flash_row, 1, True), later(store_s, 1, True)
 
     @always_comb
     def kind():
@@ -49,8 +49,10 @@ def leaving_rows(
     def fit():
         if flash_row_1:
             out_of_range.next = flash_out_of_range
-        else:
+        elif stored_1:
             out_of_range.next = s_out_of_range
+        else:
+            out_of_range.next = 0
 
     @always_comb
     def choose():

@@ -79,6 +79,8 @@ def run_control(
     @always(clk.posedge)
     def count():
         late_saturated.next = saturated
+        if reset:
+            late_saturated.next = 0
         if reset or accept:
             counters.busy.next = 0
             counters.compute.next = 0

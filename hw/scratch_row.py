@@ -16,7 +16,7 @@ def scratch_row(clk, z, take_s, visible, p, lanes_out, out_of_range, lanes):
 
     Ports: clk; z: C lanes s20.9, one bit more than S has after the point; take_s: with z, it is stored;
     visible: with z, a bit a lane; p: C lanes UQ1.16; lanes_out: C lanes of 16 bits; out_of_range: lanes of z that are
-    visible and do not fit, 0 unless taken.
+    visible and do not fit.
     """
     s_lanes, p_lanes = ([unsigned(S_BITS) for _ in range(lanes)] for _ in range(2))
     over = [bit() for _ in range(lanes)]
@@ -27,7 +27,7 @@ def scratch_row(clk, z, take_s, visible, p, lanes_out, out_of_range, lanes):
         instances += [
             copy(p_lane, own_p),
             to_signed(z_lane, value),
-            to_s(clk, value, visible(lane), take_s, s_lanes[lane], over[lane]),
+            to_s(clk, value, visible(lane), s_lanes[lane], over[lane]),
             to_p(clk, own_p, p_lanes[lane]),
         ]
 
@@ -43,7 +43,7 @@ def scratch_row(clk, z, take_s, visible, p, lanes_out, out_of_range, lanes):
 
 
 @block
-def to_s(clk, z, visible, take, s, over):
+def to_s(clk, z, visible, s, over):
     """The bits of S, a cycle later."""
     bits, sign_bit = len(z), S_BITS - 1
     rounded = signed(bits)
@@ -64,7 +64,7 @@ def to_s(clk, z, visible, take, s, over):
             s.next = rounded[S_BITS:]
             over.next = False
         else:
-            over.next = visible and take
+            over.next = visible
             if rounded[bits - 1]:
                 s.next = bottom
             else:

@@ -29,7 +29,7 @@ class Leaving:
 
 @block
 def writer(
-    clk, reset, begin_run, run, push, leaving, state_push, state, write, output_pop, stored, block_stored, done,
+    clk, reset, clear, begin_run, run, push, leaving, state_push, state, write, output_pop, stored, block_stored, done,
     counters, config,
 ):  # fmt: skip
     """Queue what leaves and write it, O chunk by chunk of a tile's final rows, each row's (m, l) after its last chunk.
@@ -40,10 +40,10 @@ def writer(
 
     Latency: push to write.valid, 3 cycles. Throughput: one word a cycle that the memory takes.
 
-    Ports: clk, reset; begin_run: a run begins, its descriptor is valid; run: Run; push, leaving: Leaving; state_push,
-    state: m and l of a row, in the order of the rows' last chunks; write: WritePort; output_pop: a chunk of O has left
-    the queue; stored: a row of S or P has; block_stored: the last one of a block has, or that of O; done: the last word
-    of the run is being taken; counters: bytes written.
+    Ports: clk, reset; clear: counters restart; begin_run: a run begins, its descriptor is valid; run: Run; push,
+    leaving: Leaving; state_push, state: m and l of a row, in the order of the rows' last chunks; write: WritePort;
+    output_pop: a chunk of O has left the queue; stored: a row of S or P has; block_stored: the last one of a block has,
+    or that of O; done: the last word of the run is being taken; counters: bytes written.
     """
     depth, state_depth = config.output_rows, 1 << log2_ceil(config.p_rows + config.output_rows)
     words, row_shift = state_words(config), log2_ceil(config.scratch_row_words)
@@ -195,7 +195,7 @@ def writer(
 
     @always(clk.posedge)
     def count():
-        if reset or begin_run:
+        if reset or clear:
             counters.o_bytes.next = 0
             counters.state_bytes.next = 0
             counters.s_write_bytes.next = 0

@@ -24,7 +24,7 @@ def rounded(value, shift):
 
 
 def model(config, job, q, k, v):
-    """One head by docs/numerics.md: (output, m, l, seen, saturations). Raises AssertionError where a value overflows."""
+    """One head by docs/numerics.md: output, m, l, seen, saturations. Raises AssertionError where a value overflows."""
     format_of = formats(config)
 
     def fits(name, value):
@@ -88,7 +88,7 @@ def check(config, job, q, k, v):
     """Equal to the model, and every output within its column of V (what a weighted mean has to be)."""
     job.check(config)
     found = flash(config, job, q, k, v)
-    as_lists = found.output.tolist(), found.maximum.tolist(), found.total.tolist(), found.seen.tolist(), found.saturations
+    as_lists = *(getattr(found, name).tolist() for name in ("output", "maximum", "total", "seen")), found.saturations
     assert as_lists == model(config, job, q, k, v)
     unit = 256 if config.element == "int8" else 1
     columns = np.asarray(v) * unit

@@ -4,7 +4,6 @@ As converted Verilog in Verilator, whose registers start with random values; sam
 unknown, and in MyHDL.
 """
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from golden.config import NAMED, EngineConfig
 from golden.cycles import cycles
 from golden.job import Job
 from golden.layout import layout
-from golden.memory_image import memory_image
 from golden.predict import predict
 from golden.presets import load_preset, preset_names
 from golden.traffic import traffic
@@ -158,8 +156,8 @@ def test_extremes(name):
     config = NAMED[name]
     runs = list(extremes(config, 5, 11, config.max_dim))
     results = assert_exact(config, runs, "verilator")
-    assert any(result.counters["saturated"] for result in results)
-    assert not all(result.counters["saturated"] for result in results)
+    assert any(result.counters["saturations"] for result in results)
+    assert not all(result.counters["saturations"] for result in results)
 
 
 @pytest.mark.slow
@@ -228,24 +226,6 @@ def test_reset_at_any_cycle_leaves_it_ready(cuts, simulator):
     for result in play(TINY, lambda bench: list(script(bench)), simulator):
         assert (result.output == prediction.result.output).all()
         assert result.counters == prediction.counters
-
-
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
-def test_start_while_busy_is_ignored(simulator):
-    need(simulator)
-    run = random_run(TINY, 6, 9, 4, 4, np.random.default_rng(2))
-    place = layout(TINY, run.job)
-
-    def script(bench):
-        bench.restart()
-        bench.load(0, memory_image(TINY, place, run.q, run.k, run.v))
-        bench.start(run.job, place)
-        bench.step(10)
-        bench.start(replace(run.job, n_q=1), place)
-        bench.wait(2000)
-        return bench.counters()
-
-    assert play(TINY, script, simulator) == predict(TINY, run.job, run.q, run.k, run.v).counters
 
 
 def test_rows_that_see_no_key():
