@@ -97,6 +97,13 @@ def _add_run(commands) -> None:
     parser.add_argument(
         "--q-rows", metavar="R", type=_whole, help="query rows per block (default: as many as the engine holds)"
     )
+    parser.add_argument(
+        "--window", metavar="W", type=_whole, help="a query sees the last W keys up to its position (default: all)"
+    )
+    parser.add_argument(
+        "--schedule", choices=("flash", "naive"), default="flash",
+        help="scores stay on chip, or visit memory (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--no-overlap", action="store_true", help="do not load the next tile during the present one")
     parser.add_argument(
         "--latency",
@@ -123,7 +130,10 @@ def _run(arguments: argparse.Namespace) -> int:
     simulator = arguments.simulator or default_simulator()
     causal = arguments.causal or inputs.causal
     heads = [
-        quantise_head(config, head, causal, arguments.q_rows, not arguments.no_overlap, arguments.latency)
+        quantise_head(
+            config, head, causal, arguments.q_rows, not arguments.no_overlap, arguments.latency, arguments.window,
+            arguments.schedule == "naive",
+        )
         for head in inputs.heads
     ]
     predictions = [predict(config, head.job, *head.raw) for head in heads]

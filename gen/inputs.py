@@ -57,12 +57,14 @@ class QuantisedHead:
 
 
 def quantise_head(
-    config: EngineConfig, head, causal: bool = False, q_rows: int | None = None, overlap: bool = True, latency: int = 10
-) -> QuantisedHead:
+    config: EngineConfig, head, causal: bool = False, q_rows: int | None = None, overlap: bool = True,
+    latency: int = 10, window: int | None = None, naive: bool = False,
+) -> QuantisedHead:  # fmt: skip
     """Quantise a head of :class:`Inputs` and describe its run; causal: query i sees keys up to i + n_kv - n_q.
 
     Args:
         q_rows: query rows per block; None for as many as there are, up to the configured maximum.
+        overlap, latency, window, naive: see golden.job.Job; with a window queries have the positions of causal ones.
 
     Raises:
         JobError: `config` cannot run it, or its memory is too small.
@@ -80,9 +82,11 @@ def quantise_head(
         scale_shift=shift,
         q_rows=min(config.max_rows, len(q)) if q_rows is None else q_rows,
         causal=causal,
-        q_position=len(k) - len(q) if causal else 0,
+        q_position=len(k) - len(q) if causal or window is not None else 0,
         overlap=overlap,
         latency=latency,
+        window=window,
+        naive=naive,
     )
     job.check(config)
     layout(config, job)

@@ -39,7 +39,8 @@ class HeadRun:
 def first_difference(prediction: Prediction, result: EngineResult) -> str | None:
     """The first quantity in which the engine differs from golden, as a phrase; None if it is bit-exact.
 
-    Compared in this order: output, maximum m, total l, then every counter that golden predicts.
+    Compared in this order: output, maximum m, total l, both in memory where the run writes them, then every counter
+    that golden predicts.
     """
     for name in ("output", "maximum", "total"):
         engine, golden = getattr(result, name), getattr(prediction.result, name)
@@ -47,6 +48,11 @@ def first_difference(prediction: Prediction, result: EngineResult) -> str | None
         if wrong.size:
             index = tuple(int(i) for i in wrong[0])
             return f"{name}[{', '.join(map(str, index))}] is {engine[index]}, golden {golden[index]}"
+    if result.state is not None:
+        wrong = np.argwhere(result.state != np.stack([prediction.result.maximum, prediction.result.total]))
+        if wrong.size:
+            which, *index = (int(i) for i in wrong[0])
+            return f"{'ml'[which]} in memory[{', '.join(map(str, index))}] is {result.state[(which, *index)]}"
     for name, expected in prediction.counters.items():
         if result.counters.get(name) != expected:
             return f"counter {name} is {result.counters.get(name)}, golden {expected}"
@@ -95,8 +101,8 @@ def errors(config: EngineConfig, run: HeadRun) -> dict[str, float]:
     """
     head, job = run.head, run.head.job
     q_step, k_step, v_step = head.steps
-    wanted = attention(*head.floats, head.softmax_scale, job.causal, job.q_position)
-    exact = attention(*head.raw, head.softmax_scale * q_step * k_step, job.causal, job.q_position)
+    wanted = attention(*head.floats, head.softmax_scale, job.causal, job.q_position, job.window)
+    exact = attention(*head.raw, head.softmax_scale * q_step * k_step, job.causal, job.q_position, job.window)
     engine_steps = to_float(run.result.output, formats(config)["output"])
     if config.element == "q8.8":
         engine_steps = engine_steps / v_step
@@ -145,6 +151,8 @@ def build(config: EngineConfig, simulator: str, inputs: Inputs, runs: Sequence[H
         "causal": job.causal,
         "q_rows": job.q_rows,
         "overlap": job.overlap,
+        "window": job.window,
+        "schedule": "naive" if job.naive else "flash",
         "latency": job.latency,
         "seed": seed,
         "cycles": {
@@ -200,15 +208,17 @@ def _heading(report: dict, config: EngineConfig) -> Table:
     sizes = f"{report['queries']} queries x {report['keys']} keys, d {report['dim']}, d_v {report['value_dim']}"
     arrays = f"two {config.array_depth}x{config.array_keys} arrays, {config.word_bytes}-byte memory port"
     overlap = f"overlap {'on' if report['overlap'] else 'off'}"
+    window = "" if report["window"] is None else f", window {report['window']}"
+    schedule = "NAIVE, " if report["schedule"] == "naive" else ""
     if report["bit_exact"]:
         verdict = Text("yes: output, m, l and all counters equal the golden model", style="bold green")
     else:
         verdict = Text(f"NO: {report['mismatch']}", style="bold red")
     return _grid(
         ("data", report["source"]),
-        ("attention", f"{heads}{sizes}, {'causal' if report['causal'] else 'not causal'}"),
+        ("attention", f"{heads}{sizes}, {'causal' if report['causal'] else 'not causal'}{window}"),
         ("engine", f"{config.name}: {config.element}, {arrays}"),
-        ("run", f"{report['q_rows']} query rows a block, {overlap}, latency {report['latency']}"),
+        ("run", f"{schedule}{report['q_rows']} query rows a block, {overlap}, latency {report['latency']}"),
         ("simulator", f"{report['simulator']}, seed {report['seed']}"),
         ("bit-exact", verdict),
     )
