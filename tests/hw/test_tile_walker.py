@@ -117,10 +117,10 @@ def test_random_descriptors(name, idle, backend):
 @pytest.mark.slow
 @BACKENDS
 @pytest.mark.parametrize("name", sorted(CONFIGS.keys() - {"smallest", "banks16"}))
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_many_random_descriptors(name, seed, backend):
     rng = random.Random(seed)
-    check(CONFIGS[name], [random_job(CONFIGS[name], rng, 90) for _ in range(120)], backend)
+    check(CONFIGS[name], [random_job(CONFIGS[name], rng, 90) for _ in range(120)], backend, cut=60)
 
 
 @BACKENDS
