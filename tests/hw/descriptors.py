@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from golden import latency
 from golden.config import EngineConfig
 from golden.job import Job
 from golden.layout import Layout
-from golden.schedule import first_tile
+from golden.schedule import Tile, first_tile
 
 NOWHERE = Layout(*[0] * 8)
 
@@ -46,6 +47,20 @@ def plan_fields(config: EngineConfig, run: Job, place: Layout = NOWHERE) -> dict
         "begin_rows": begin * run.group, "k_begin": begin * words["k"] % config.memory_words,
         "v_begin": begin * words["v"] % config.memory_words,
     }  # fmt: skip
+
+
+def tile_record(tile: Tile, end: bool) -> tuple[int, ...]:
+    """Values of hw.tile_walker.TileRecord in the order of its fields; end: it is the last tile of all."""
+    return (
+        int(tile.phase), tile.streamed, tile.finals, tile.first_row, tile.final_end, tile.fresh_from,
+        latency.idle(tile.again), tile.diagonal, tile.member, tile.keys, int(tile.last), int(end),
+    )  # fmt: skip
+
+
+def random_place(config: EngineConfig, rng) -> Layout:
+    """Addresses and strides anywhere, as far as the width of an address goes."""
+    words = {name: rng.choice((rng.randint(0, 40), rng.randrange(config.memory_words))) for name in vars(NOWHERE)}
+    return Layout(**{name: value * config.word_bytes for name, value in words.items()})
 
 
 def named(bundle: str, fields: dict[str, int]) -> dict[str, int]:

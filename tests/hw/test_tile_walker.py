@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from golden import latency
 from golden.config import NAMED
 from golden.cycles import SKIP, WALK
 from golden.schedule import walk
@@ -12,7 +11,7 @@ from hw.run_plan import Plan
 from hw.run_registers import Run
 from hw.signals import bit, unsigned
 from hw.tile_walker import TileRecord, tile_walker
-from tests.hw.descriptors import job, named, plan_fields, random_job, run_fields
+from tests.hw.descriptors import job, named, plan_fields, random_job, run_fields, tile_record
 from tests.hw.flow import CONFIGS, IDLE
 from tests.hw.harness import BACKENDS, run
 
@@ -25,11 +24,7 @@ RECORD = (*(f"tile_{name}" for name in TileRecord.FIELDS), "rows", "first")
 
 def record(tile, end):
     """What the walker has to show for a tile, in the order of RECORD; end: it is the last one of all."""
-    return (
-        int(tile.phase), tile.streamed, tile.finals, tile.first_row, tile.final_end, tile.fresh_from,
-        latency.idle(tile.again), tile.diagonal, tile.member, tile.keys, int(tile.last), int(end), tile.rows,
-        int(tile.first),
-    )  # fmt: skip
+    return *tile_record(tile, end), tile.rows, int(tile.first)
 
 
 def ports(config):
