@@ -1,4 +1,4 @@
-"""The online softmax of one row, tile by tile, from golden's pieces; checked against golden.flash as a whole."""
+"""The online softmax of one row, tile by tile, from golden's pieces; checked against golden.flash and golden.naive."""
 
 from __future__ import annotations
 
@@ -35,14 +35,28 @@ class Row:
         """l, after `rise`."""
         self.total = (0 if self.fresh else int(half_up(self.total, self.shift))) + addend
 
-    def tile(self, s, visible: int, mantissa: int, scale_shift: int):
-        """Probabilities of a tile's lanes, and whether a visible score had to be saturated."""
-        z, over = scores(np.array([s]), np.eye(len(s), dtype=np.int64), Job(1, 1, 1, 1, mantissa, scale_shift, 1))
-        z = z[0].tolist()
-        self.rise(-(-max(z[:visible]) >> Z_FRACTION) if visible else None)
-        shown = [int(exp2((self.maximum << Z_FRACTION) - value)) for value in z[:visible]]
-        self.add(sum(shown))
-        return shown + [0] * (len(s) - visible), bool(over[0, :visible].any())
+    def tile(self, z, visible: int, keeps: bool = False) -> list[int]:
+        """Probabilities of a tile's lanes; visible: a bit a lane; keeps: m is known and stays."""
+        shown = [value for lane, value in enumerate(z) if visible >> lane & 1]
+        self.rise(-(-max(shown) >> Z_FRACTION) if shown and not keeps else None)
+        top = self.maximum << Z_FRACTION
+        p = [int(exp2(top - value)) if visible >> lane & 1 else 0 for lane, value in enumerate(z)]
+        self.add(sum(p))
+        return p
+
+    def stored_tile(self, p, visible: int, start: bool) -> list[int]:
+        """The same for probabilities that come back from memory; l is summed up anew from the first tile on."""
+        self.rise(None)
+        self.fresh = start
+        p = [value * (visible >> lane & 1) for lane, value in enumerate(p)]
+        self.add(sum(p))
+        return p
+
+
+def scaled(s, mantissa: int, scale_shift: int) -> tuple[list[int], list[bool]]:
+    """z of the scores of a tile, and which of them had to be saturated."""
+    z, over = scores(np.array([s]), np.eye(len(s), dtype=np.int64), Job(1, 1, 1, 1, mantissa, scale_shift, 1))
+    return z[0].tolist(), over[0].tolist()
 
 
 def visits(rows: int, count: int, gap: int, seed: int):

@@ -1,32 +1,29 @@
-"""The loader: order, bursts and credits."""
+"""The loader: order, bursts, credits and fences."""
 
 import random
 
 import pytest
 
-from golden.config import KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS
-from golden.job import Job
-from golden.schedule import load_order, walk
-from hw.loader import LOAD_K, LOAD_Q, LOAD_V, loader
+from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS
+from golden.schedule import Phase, load_order, walk
+from hw.loader import LOAD_K, LOAD_Q, LOAD_S, LOAD_V, loader
 from hw.ports import Counters, ReadPort
+from hw.run_plan import Plan
 from hw.run_registers import Run
 from hw.signals import bit, unsigned
 from hw.tile_walker import TileRecord
+from tests.hw.descriptors import job, named, plan_fields, random_job, random_place, run_fields, tile_record
 from tests.hw.flow import CONFIGS, FLOWS, either
-from tests.hw.harness import BACKENDS, run
+from tests.hw.harness import BACKENDS, flat, run
 
-KINDS = {LOAD_K: "k", LOAD_Q: "q", LOAD_V: "v"}
-SLOTS = {"k": KEY_SLOTS, "q": QUERY_SLOTS, "v": VALUE_SLOTS}
-COUNTERS = ("k_bytes", "q_bytes", "v_bytes", "k_loads", "v_loads")
+KINDS = {LOAD_K: "k", LOAD_Q: "q", LOAD_V: "v", LOAD_S: "s"}
+SLOTS = {"k": KEY_SLOTS, "q": QUERY_SLOTS, "v": VALUE_SLOTS, "s": SCRATCH_SLOTS}
+COUNTERS = ("k_bytes", "q_bytes", "v_bytes", "s_read_bytes", "p_read_bytes", "k_loads", "v_loads")
 TILE = tuple(f"tile_{name}" for name in TileRecord.FIELDS)
 OUTPUTS = (
-    "read_valid", "read_address", "read_bytes", "tile_push", "load_push", "load_kind", "load_rows", *TILE,
+    "read_valid", "read_address", "read_bytes", "tile_push", "load_push", "load_kind", "load_rows", "load_words", *TILE,
     *(f"counters_{name}" for name in COUNTERS),
 )  # fmt: skip
-
-
-def job(n_q, n_kv, q_rows, causal=False, q_position=0, overlap=True, dim=5, value_dim=9):
-    return Job(n_q, n_kv, dim, value_dim, 1 << 15, 10, q_rows, causal, q_position, overlap)
 
 
 class Bench:
@@ -34,35 +31,56 @@ class Bench:
 
     def __init__(self, config, seed=0):
         self.config, self.rng = config, random.Random(seed)
-        self.cycle, self.hold = 0, set()  # hold: operands whose buffers are not freed
-        self.addresses = {f"{kind}_address": self.rng.randrange(config.memory_words) for kind in "kqv"}
-        self.addresses |= {f"{kind}_stride": self.rng.randint(1, 40) for kind in "kqv"}
+        self.cycle, self.hold = 0, set()  # hold: operands whose buffers are not freed, "fence": nothing is stored
+        self.place = random_place(config, self.rng)
+        self.signals = {name: bit() for name in ("reset", "walk", "start", "block_stored", "tile_push", "load_push")}
+        self.signals |= {f"{kind}_release": bit() for kind in SLOTS}
+        self.signals |= {
+            "run": Run(config), "plan": Plan(config), "read": ReadPort(config), "tile": TileRecord(config),
+            "counters": Counters(), "load_kind": unsigned(2),
+            "load_rows": unsigned(max(config.max_rows, config.array_keys).bit_length()),
+            "load_words": unsigned(config.burst_words.bit_length()),
+        }  # fmt: skip
 
     def descriptor(self, run_):
-        size = self.config.element_bytes
-        names = ("n_q", "n_kv", "q_rows", "q_position", "causal", "overlap")
-        values = {name: int(getattr(run_, name)) for name in names}
-        values |= self.addresses | {"qk_bytes": run_.dim * size, "v_bytes": run_.value_dim * size}
-        return {f"descriptor_{name}": value for name, value in values.items()}
+        fields = named("run", run_fields(self.config, run_, self.place))
+        fields |= named("plan", plan_fields(self.config, run_, self.place))
+        return {name: value for name, value in fields.items() if name in flat(self.signals)}
 
-    def begin(self, run_):
-        """Cycle with start; forgets what was collected."""
-        self.loads, self.bursts, self.records, self.used = [], [], [], dict.fromkeys("kqv", 0)
+    def begin(self, run_, wait=2):
+        """The walk, and the cycle with start; forgets what was collected."""
+        self.loads, self.bursts, self.records, self.used = [], [], [], dict.fromkeys(SLOTS, 0)
         self.accepted, self.ends = [], []  # cycles of the bursts; (last burst, operand) of each load under way
-        self.started, self.limit = self.cycle, SLOTS if run_.overlap else dict.fromkeys("kqv", 1)
+        self.limit = SLOTS if run_.overlap else dict.fromkeys(SLOTS, 1)
         self.requested = 0  # bursts of the loads so far
         self.full = []  # loads whose buffers can be freed
-        yield from self.step(self.descriptor(run_) | {"start": 1}, 0)
+        self.fences, self.stored = self.fenced_loads(run_), 0
+        yield from self.step(self.descriptor(run_) | {"walk": 1}, 0)
+        for _ in range(wait):
+            yield from self.step({}, 0)
+        assert not self.loads
+        self.started = self.cycle
+        yield from self.step({"start": 1}, 0)
+
+    def fenced_loads(self, run_):
+        """Numbers of the loads that wait until what was written before them is in memory."""
+        order = list(load_order(self.config, run_))
+        waits = (Phase.SCORES, Phase.MAXIMUM, Phase.VALUES)
+        firsts = [index for index, (_, tile) in enumerate(order) if index and tile.first and tile.phase in waits]
+        return [index for index in firsts if order[index - 1][1] is not order[index][1]]
 
     def step(self, inputs, ready, idle=False):
         freed = set()
-        for kind in "kqv":
+        for kind in SLOTS:
             if kind in self.full and kind not in self.hold and either(self.rng, idle, 0.05):
                 self.full.remove(kind)
                 self.used[kind] -= 1
                 freed.add(kind)
-        inputs = {"start": 0, "reset": 0, "read_ready": ready} | inputs
-        seen = yield inputs | {f"{kind}_release": int(kind in freed) for kind in "kqv"}
+        # All loads of a phase are there: at some time what it writes is stored.
+        done = self.stored < len(self.fences) and len(self.loads) == self.fences[self.stored] and not self.ends
+        stored = int(done and "fence" not in self.hold and either(self.rng, idle, 0.1))
+        inputs = {"walk": 0, "start": 0, "reset": 0, "read_ready": ready, "block_stored": stored} | inputs
+        seen = yield inputs | {f"{kind}_release": int(kind in freed) for kind in SLOTS}
         if seen["read_valid"] and ready:
             self.bursts.append((seen["read_address"], seen["read_bytes"]))
             self.accepted.append(self.cycle - self.started)
@@ -70,7 +88,9 @@ class Bench:
                 self.full.append(self.ends.pop(0)[1])
         if seen["load_push"]:
             kind = KINDS[seen["load_kind"]]
-            self.loads.append((self.cycle - self.started, kind, seen["load_rows"]))
+            passed = sum(fence <= len(self.loads) for fence in self.fences)
+            assert self.stored >= passed, "what this load reads is not in memory"
+            self.loads.append((self.cycle - self.started, kind, seen["load_rows"], seen["load_words"]))
             self.used[kind] += 1
             assert self.used[kind] <= self.limit[kind], f"{kind} has no buffer"
             self.requested += seen["load_rows"]
@@ -78,6 +98,7 @@ class Bench:
         if seen["tile_push"]:
             self.records.append(tuple(seen[name] for name in TILE))
         self.seen = seen
+        self.stored += stored
         self.cycle += 1
 
     def flow(self, cycles, stalls=False, idle=False):
@@ -86,8 +107,8 @@ class Bench:
 
     def whole(self, run_, stalls=False, idle=False):
         """A run from start to its last burst, checked."""
-        yield from self.begin(run_)
-        loads, bursts = self.expected(run_)
+        yield from self.begin(run_, self.rng.randint(2, 9))
+        loads, bursts, counts = self.expected(run_)
         for _ in range(100 * len(loads) + 10 * len(bursts)):
             yield from self.flow(1, stalls, idle)
             if len(self.bursts) == len(bursts) and not self.full:
@@ -96,57 +117,91 @@ class Bench:
         assert [load[1:] for load in self.loads] == loads
         assert self.bursts == bursts
         tiles = list(walk(self.config, run_))
-        assert self.records == [
-            (t.streamed, t.finals, t.first_row, t.final_end, t.diagonal, t.keys, t.tile == 0, t.last, t is tiles[-1])
-            for t in tiles
-        ]
-        size, rows = self.config.element_bytes, {kind: sum(n for k, n in loads if k == kind) for kind in "kqv"}
-        counts = [rows["k"] * run_.dim * size, rows["q"] * run_.dim * size, rows["v"] * run_.value_dim * size]
-        assert [self.seen[f"counters_{name}"] for name in COUNTERS] == [*counts, len(tiles), len(tiles)]
+        assert self.records == [tile_record(tile, tile is tiles[-1]) for tile in tiles]
+        assert {name: self.seen[f"counters_{name}"] for name in COUNTERS} == counts
+        assert self.stored == len(self.fences)
 
     def expected(self, run_):
-        loads, bursts, query = [], [], 0
-        for kind, tile in load_order(self.config, run_):
-            first = query if kind == "q" else tile.tile * self.config.array_keys
-            rows = tile.rows if kind == "q" else tile.keys
-            query += rows if kind == "q" else 0
-            size = (run_.value_dim if kind == "v" else run_.dim) * self.config.element_bytes
-            at, stride = self.addresses[f"{kind}_address"], self.addresses[f"{kind}_stride"]
-            loads.append((kind, rows))
-            bursts += [((at + row * stride) % self.config.memory_words, size) for row in range(first, first + rows)]
-        return loads, bursts
+        """Loads (operand, rows, words of a row), bursts (address, bytes), and counters, from golden alone."""
+        config, fields = self.config, run_fields(self.config, run_, self.place)
+        loads, bursts, counts, scratch = [], [], dict.fromkeys(COUNTERS, 0), 0
+        for kind, tile in load_order(config, run_):
+            elements = run_.value_dim if kind == "v" else run_.dim
+            size = 2 * tile.keys if kind == "s" else elements * config.element_bytes
+            address = fields["scratch_address" if kind == "s" else f"{kind}_address"]
+            if kind == "s":
+                scratch = 0 if tile.first else scratch
+                places = [(scratch + row) * config.scratch_row_words for row in range(tile.streamed)]
+                scratch += tile.streamed
+            elif kind == "q":
+                rows = [divmod(tile.start + row, run_.group) for row in range(tile.rows)]
+                heads = [(tile.kv_head * run_.group + member, query) for query, member in rows]
+                places = [head * fields["q_head_stride"] + query * fields["q_stride"] for head, query in heads]
+            else:
+                first = tile.kv_head * fields[f"{kind}_head_stride"]
+                rows = range(tile.tile * config.array_keys, tile.tile * config.array_keys + tile.keys)
+                places = [first + row * fields[f"{kind}_stride"] for row in rows]
+            loads.append((kind, len(places), -(-size // config.word_bytes)))
+            bursts += [((address + place) % config.memory_words, size) for place in places]
+            operand = kind if kind != "s" else "p_read" if tile.phase == Phase.VALUES else "s_read"
+            counts[f"{operand}_bytes"] += size * len(places)
+            if kind in "kv":
+                counts[f"{kind}_loads"] += 1
+        return loads, bursts, counts
 
     def simulate(self, backend, script):
-        config = self.config
-        signals = {name: bit() for name in ("reset", "start", "k_release", "q_release", "v_release", "tile_push")}
-        signals |= {
-            "descriptor": Run(config), "read": ReadPort(config), "tile": TileRecord(config), "counters": Counters(),
-            "load_push": bit(), "load_kind": unsigned(2), "load_rows": unsigned(config.max_rows.bit_length()),
-        }  # fmt: skip
-
         def stimulus():
             yield {"reset": 1}
             yield from script()
 
-        run(loader, signals, stimulus, OUTPUTS, backend, {"config": config})
-
-
-def draw(config, rng, overlap):
-    n_q, n_kv = rng.randint(1, min(20, config.max_keys)), rng.randint(1, min(40, config.max_keys))
-    dims = {name: rng.randint(1, config.max_dim) for name in ("dim", "value_dim")}
-    position = rng.choice((0, rng.randint(-16, 16)))
-    return job(n_q, n_kv, rng.randint(1, min(9, config.max_rows)), rng.random() < 0.6, position, overlap, **dims)
+        run(loader, self.signals, stimulus, OUTPUTS, backend, {"config": self.config})
 
 
 @FLOWS
-@pytest.mark.parametrize("name, overlap", [("tiny", True), ("tiny", False), ("lanes16", True), ("smallest", True)])
+@pytest.mark.parametrize("name, overlap", [("tiny", True), ("tiny", False), ("lanes16", True), ("parts16", True)])
 def test_random_runs(name, overlap, idle, stalls, backend):
     """One run after the other; idle: buffers are freed late; stalls: the memory takes a burst now and then."""
     bench = Bench(CONFIGS[name], seed=len(name))
 
     def script():
         for _ in range(5):
-            yield from bench.whole(draw(bench.config, bench.rng, overlap), stalls, idle)
+            fields = {"heads": bench.rng.choice((1, 4)), "group": 1} if bench.rng.random() < 0.5 else {}
+            run_ = random_job(bench.config, bench.rng, 14, overlap=overlap, **fields)
+            yield from bench.whole(run_, stalls, idle)
+
+    bench.simulate(backend, script)
+
+
+@BACKENDS
+@pytest.mark.parametrize("naive", [False, True])
+def test_windows_and_heads(naive, backend):
+    """Blocks begin at later tiles, heads with the first one again; groups stream query by query."""
+    bench = Bench(CONFIGS["tiny"])
+
+    def script():
+        for group in (1, 3):
+            yield from bench.whole(job(9, 30, 4, q_position=21, window=6, heads=2 * group, group=group, naive=naive))
+
+    bench.simulate(backend, script)
+
+
+@BACKENDS
+def test_fences(backend):
+    """S is stored before it is read, P, too, and O before the scratch area is used for the next block."""
+    bench, so_far = Bench(CONFIGS["tiny"]), ""
+
+    def script():
+        nonlocal so_far
+        bench.hold = {"fence"}
+        yield from bench.begin(job(6, 8, 3, naive=True))
+        for more in ("kqk", "ssss", "svsv", "kqk", "ssss", "svsv"):
+            yield from bench.flow(100)
+            so_far += more
+            assert "".join(kind for _, kind, *_ in bench.loads) == so_far
+            bench.hold = set()
+            yield from bench.flow(1)
+            bench.hold = {"fence"}
+        assert bench.stored == len(bench.fences) == 5
 
     bench.simulate(backend, script)
 
@@ -164,7 +219,7 @@ def test_credits(held, overlap, expected, backend):
     def script():
         yield from bench.begin(job(3, 80, 3, overlap=overlap))
         yield from bench.flow(200)
-        assert "".join(kind for _, kind, _ in bench.loads) == expected
+        assert "".join(kind for _, kind, *_ in bench.loads) == expected
         bench.hold = set()
         yield from bench.flow(400)
         assert len(bench.loads) == 41
@@ -182,7 +237,7 @@ def test_credits_for_q(overlap, expected, backend):
     def script():
         yield from bench.begin(job(12, 4, 3, overlap=overlap))
         yield from bench.flow(200)
-        assert "".join(kind for _, kind, _ in bench.loads) == expected
+        assert "".join(kind for _, kind, *_ in bench.loads) == expected
 
     bench.simulate(backend, script)
 

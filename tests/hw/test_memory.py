@@ -23,8 +23,8 @@ class Script:
         self.area = min(32, config.memory_words)  # words used, small so that reads meet writes
         self.words = [0] * config.memory_words
         self.inputs, self.expected, self.answers = [], [], {}
-        self.free, self.read_bytes, self.write_bytes = 0, 0, 0
-        self.offer = None  # a write that has not been taken yet
+        self.left, self.next_address, self.read_bytes, self.write_bytes = 0, 0, 0, 0  # left: words of the burst
+        self.request = self.offer = None  # a burst and a write that have not been taken yet
         self.cycle(reset=1, clear=1)
         for address in range(self.area):
             self.cycle(host=(address, self.word()))
@@ -34,25 +34,29 @@ class Script:
 
     @property
     def ready(self):
-        return len(self.inputs) >= self.free
+        return self.left == 0
 
-    def cycle(self, read=None, write=None, host=None, look=None, reset=0, clear=0):
-        """read: address and bytes; write: address, word and strobe; host: address and word; look: address."""
+    def cycle(self, read=None, write=None, host=None, look=None, reset=0, clear=0, stall=0):
+        """read: address and bytes; write: address, word and strobe; host: address and word; look: address.
+
+        Returns what has been taken: 1 the burst, 2 the write.
+        """
         now, ready = len(self.inputs), self.ready
         read_address, read_bytes = read or (0, 1)
         address, word, strobe = write or (0, 0, 0)
         host_address, host_word = host or (look or 0, 0)
         self.inputs.append(
             {
-                "reset": reset, "clear": clear, "latency": self.latency,
+                "reset": reset, "clear": clear, "latency": self.latency, "stall": stall,
                 "read_valid": int(read is not None), "read_address": read_address, "read_bytes": read_bytes,
                 "write_valid": int(write is not None), "write_address": address, "write_data": word,
                 "write_strobe": strobe, "host_write": int(host is not None), "host_address": host_address,
                 "host_data": host_word,
             }
         )  # fmt: skip
-        taken = ready and read is None and write is not None
-        self.expected.append((int(ready), int(ready and read is None), self.read_bytes, self.write_bytes))
+        read_ready, write_ready = ready and not stall & 1, ready and read is None and not stall & 2
+        taken = write_ready and write is not None
+        self.expected.append((int(read_ready), int(write_ready), self.read_bytes, self.write_bytes))
         if look is not None and ready and read is None:
             self.answers["look", now + 1] = self.words[look]
         if taken:
@@ -60,20 +64,18 @@ class Script:
             self.write_bytes += 2 * strobe.bit_count()
         if host:
             self.words[host_address] = host_word
-        if reset:
-            self.free = now + 1
-            self.answers = {(kind, t): value for (kind, t), value in self.answers.items() if kind == "look" or t <= now}
-        elif ready and read:
-            count = -(-read_bytes // self.config.word_bytes)
+        if read_ready and read:
+            self.left, self.next_address = -(-read_bytes // self.config.word_bytes), read_address
             self.read_bytes += read_bytes
-            self.free = now + count
-            for index in range(count):
-                # No write comes between the words of a burst, so that they may be looked up now.
-                value = self.words[(read_address + index) % self.config.memory_words]
-                self.answers["read", now + 1 + self.latency + index] = value
+        if self.left and not stall & 1:
+            self.answers["read", now + 1 + self.latency] = self.words[self.next_address % self.config.memory_words]
+            self.left, self.next_address = self.left - 1, self.next_address + 1
+        if reset:
+            self.left = 0
+            self.answers = {(kind, t): value for (kind, t), value in self.answers.items() if kind == "look" or t <= now}
         if clear or reset:
             self.read_bytes = self.write_bytes = 0
-        return taken
+        return int(read_ready and read is not None) | taken << 1
 
     def store(self, address, word, strobe):
         for lane in range(self.config.word_bytes // 2):
@@ -96,20 +98,25 @@ class Script:
         size = self.rng.choice((1, self.config.word_bytes, limit, self.rng.randint(1, limit)))
         return self.rng.randrange(self.area), min(size, limit)
 
-    def traffic(self, cycles, idle, stalls):
-        """Random bursts, and beside them writes that stay until they are taken."""
+    def traffic(self, cycles, idle, stalls, held=0):
+        """Random bursts, and beside them writes, that stay until they are taken; held: bits of stall that come up."""
         for _ in range(cycles):
-            read = self.burst() if self.ready and either(self.rng, idle, 0.3) else None
+            if self.request is None and self.ready and either(self.rng, idle, 0.3):
+                self.request = self.burst()
             if self.offer is None and stalls:
                 strobe = self.rng.getrandbits(self.config.word_bytes // 2)
                 self.offer = (self.rng.randrange(self.area), self.word(), strobe)
-            if self.cycle(read, self.offer):
+            taken = self.cycle(self.request, self.offer, stall=self.rng.randrange(4) & held)
+            if taken & 1:
+                self.request = None
+            if taken & 2:
                 self.offer = None
 
     def check(self, backend):
         config = self.config
         signals = {
             "reset": bit(), "read": ReadPort(config), "write": WritePort(config), "latency": unsigned(7),
+            "stall": unsigned(2),
             "host_write": bit(), "host_address": unsigned(index_bits(config.memory_words)),
             "host_data": unsigned(config.word_bits), "host_q": unsigned(config.word_bits),
             "bytes_read": unsigned(32), "bytes_written": unsigned(32), "clear": bit(),
@@ -136,6 +143,32 @@ def test_random_traffic(name, latency, idle, stalls, backend):
     script.check(backend)
 
 
+@BACKENDS
+@pytest.mark.parametrize("held, latency", [(1, 0), (2, 3), (3, 1), (3, 10)])
+def test_stalls(held, latency, backend):
+    """Held back, reads and writes are neither taken nor served, in the middle of a burst, too; nothing is lost."""
+    script = Script(NAMED["tiny"], latency, seed=held)
+    script.traffic(300, True, True, held)
+    script.settle()
+    script.dump()
+    script.check(backend)
+
+
+@BACKENDS
+def test_a_write_in_a_cycle_without_reads(backend):
+    """Stalled reads leave the port to writes only while no burst is requested or under way."""
+    script = Script(NAMED["tiny"])
+    assert script.cycle(write=(5, 1, 3), stall=1) == 2
+    assert script.cycle(read=(4, 8), write=(5, 2, 3), stall=1) == 0
+    assert script.cycle(read=(4, 8), write=(5, 2, 3)) == 1
+    assert script.cycle(write=(5, 2, 3), stall=1) == 0
+    assert script.cycle(write=(5, 2, 3), stall=0) == 0
+    assert script.cycle(write=(5, 2, 3), stall=2) == 0
+    assert script.cycle(write=(5, 2, 3), stall=1) == 2
+    script.dump()
+    script.check(backend)
+
+
 def test_every_latency():
     script = Script(NAMED["tiny"], seed=1)
     for latency in range(MAX_LATENCY + 1):
@@ -153,7 +186,7 @@ def test_bursts_without_a_gap(latency, backend):
     for address in (0, 7, 3, 20, 20):
         script.cycle(read=(address, 4 * address % 13 + 1))
         while not script.ready:
-            script.cycle(read=(31, 9) if script.free - len(script.inputs) > 1 else None)  # not ready: not a burst
+            script.cycle(read=(31, 9) if script.left > 1 else None)  # not ready: not a burst
     script.settle()
     script.check(backend)
     arrivals = [cycle for kind, cycle in script.answers if kind == "read"]
@@ -164,10 +197,10 @@ def test_bursts_without_a_gap(latency, backend):
 def test_a_write_waits_for_the_reads(backend):
     """The burst that comes with the write reads the old word, the next one the new word."""
     script = Script(NAMED["tiny"], 3)
-    assert not script.cycle(read=(4, 12), write=(5, 0x12345678, 3))
+    assert script.cycle(read=(4, 12), write=(5, 0x12345678, 3)) == 1
     assert not script.cycle(write=(5, 0x12345678, 3))
     assert not script.cycle(write=(5, 0x12345678, 3))
-    assert script.cycle(write=(5, 0x12345678, 3))
+    assert script.cycle(write=(5, 0x12345678, 3)) == 2
     script.cycle(read=(4, 12))
     script.settle()
     script.check(backend)

@@ -1,100 +1,139 @@
-"""The row sequencer of Q.K^T, cycle by cycle."""
+"""The row sequencer of Q.K^T and of S and P from memory, cycle by cycle."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from golden import latency
-from golden.config import QUERY_SLOTS, log2_ceil
+from golden.config import QUERY_SLOTS, SCRATCH_SLOTS, log2_ceil
 from golden.job import Job
-from golden.schedule import walk
+from golden.schedule import Phase, walk
 from hw.operand_buffer import row_chunks
-from hw.score_sequencer import score_sequencer
+from hw.run_registers import Run
+from hw.score_sequencer import RowFlags, score_sequencer
 from hw.signals import bit, index_bits, unsigned
 from hw.tile_walker import TileRecord
+from tests.hw.descriptors import job, named
 from tests.hw.flow import CONFIGS, FLOWS, cycles_of, either
 from tests.hw.harness import BACKENDS, run
 
-READ = (
-    "read_row", "read_chunk", "mask", "swap", "row", "first_chunk", "last_chunk", "pass_row", "visible", "start",
-    "row_final", "last_final",
+SCORED = ("read_row", "read_chunk", "mask", "swap", "first_chunk", "last_chunk", "pass_row", "scored")
+FLAGS = (
+    "row", "start", "final", "last_final", "replayed", "replayed_p", "keeps_maximum", "to_values", "to_memory",
+    "stored_p", "last_stored", "limit", "keys",
 )  # fmt: skip
+EVENTS = ("reset", "tile_valid", "weights_ready", "q_done", "s_done", "p_release", "stored")
+REPLAYED = (Phase.MAXIMUM, Phase.EXP, Phase.VALUES)
 TAIL = 1
 
 
 def ports(config):
-    rows, depth = config.max_rows.bit_length(), config.array_depth
-    bits = (
-        "reset", "causal", "tile_valid", "weights_ready", "q_done", "p_release", "go", "tile_pop", "q_release", "valid",
-        "swap", "first_chunk", "last_chunk", "pass_row", "start", "row_final", "last_final",
+    outputs = (
+        "go_scores", "tile_pop", "value_tile", "q_release", "s_release", "valid", "scored", "swap", "first_chunk",
+        "last_chunk", "pass_row",
     )  # fmt: skip
-    return {name: bit() for name in bits} | {
-        "tile": TileRecord(config), "chunks": unsigned(config.max_chunks.bit_length()), "tail_mask": unsigned(depth),
-        "mask": unsigned(depth), "p_released": unsigned(rows), "row": unsigned(index_bits(config.max_rows)),
-        "read_row": unsigned(index_bits(QUERY_SLOTS * config.max_rows)),
-        "read_chunk": unsigned(index_bits(row_chunks(config))), "visible": unsigned(config.array_keys.bit_length()),
+    tile = TileRecord(config)
+    return {name: bit() for name in (*EVENTS, *outputs)} | {
+        "run": Run(config), "tile": tile, "p_released": unsigned(len(tile.streamed)),
+        "mask": unsigned(config.array_depth), "read_row": unsigned(index_bits(QUERY_SLOTS * config.max_rows)),
+        "read_chunk": unsigned(index_bits(row_chunks(config))),
+        "s_row": unsigned(index_bits(SCRATCH_SLOTS * config.max_rows)),
+        "row": RowFlags(index_bits(config.max_rows), len(tile.diagonal), len(tile.keys)),
     }  # fmt: skip
 
 
 class Script:
     """Events cycle by cycle, the passes that they allow, and the rows that these read."""
 
-    def __init__(self, config, chunks, job):
-        self.config, self.chunks, self.job = config, chunks, job
-        self.inputs, self.reads, self.goes, self.pops = [], {}, [], []
+    def __init__(self, config, chunks, run_):
+        self.config, self.chunks, self.job = config, chunks, run_
+        self.inputs, self.reads, self.events = [], {}, []
         self.restart()
 
     def restart(self):
         now = len(self.inputs)
         self.reads = {t: read for t, read in self.reads.items() if t <= now}
+        self.events = [event for event in self.events if event[0] <= now]
         self.tiles, self.ring = list(walk(self.config, self.job)), []
-        self.blocks, self.loaded, self.ready, self.bank = self.tiles[-1].block + 1, 0, 0, 0
-        self.chunk, self.used, self.last_go, self.last_rows = 0, 0, -100, 0
+        self.blocks = self.tiles[-1].block + 1
+        self.replays = sum(tile.phase in REPLAYED for tile in self.tiles)
+        self.loaded, self.ready, self.bank = 0, 0, 0
+        self.s_loaded, self.s_ready, self.slot = 0, 0, 0
+        self.chunk, self.used, self.stored, self.last_go, self.last_rows = 0, 0, 0, -100, 0
         self.cycle(tile=0, weights=0, reset=1)
 
-    def cycle(self, tile=1, weights=1, q_done=0, release=0, reset=0):
+    def cycle(self, tile=1, weights=1, q_done=0, s_done=0, release=0, stored=0, reset=0):
         """tile: the next record is there; release: the oldest tile's p has been read. Returns if a pass begins."""
         now, head = len(self.inputs), self.tiles[0] if self.tiles and tile else None
         released = self.ring.pop(0) if release else 0
-        values = {
-            "reset": reset, "tile_valid": int(head is not None), "weights_ready": weights, "q_done": q_done,
-            "p_release": release, "p_released": released,
-        }  # fmt: skip
+        events = reset, int(head is not None), weights, q_done, s_done, release, stored
+        values = dict(zip(EVENTS, events, strict=True)) | {"p_released": released}
         shown = head or next(walk(self.config, self.job))
-        fields = ("streamed", "finals", "first_row", "final_end", "keys", "diagonal")
-        values |= {f"tile_{name}": getattr(shown, name) for name in fields}
-        values |= {"tile_first": int(shown.tile == 0), "tile_last": int(shown.last)}
-        self.inputs.append(values)
-        last, go = self.chunk + 1 == self.chunks, False
-        if head and weights and self.ready and not reset:
-            spaced = self.last_go + self.last_rows + max(0, latency.ROW_LOOP - head.streamed)
-            go = now >= spaced and (not last or self.used + head.streamed <= self.config.p_rows)
+        fields = {name: int(getattr(shown, name)) for name in TileRecord.FIELDS if name not in ("idle", "end")}
+        self.inputs.append(values | named("tile", fields | {"idle": latency.idle(shown.again)}))
+        go = bool(head and not reset and self.may(now, head, weights))
         if go:
-            self.begin(now, head, last)
+            self.begin(now, head)
         self.used -= released
+        self.stored -= stored
         self.ready += q_done
         self.loaded += q_done
+        self.s_ready += s_done
+        self.s_loaded += s_done
         return go
 
-    def begin(self, now, tile, last):
-        depth = self.config.array_depth
-        for count, row in enumerate(range(tile.first_row, tile.rows)):
-            seen = min(max(tile.diagonal + row, 0), tile.keys) if self.job.causal else tile.keys
-            final = row < tile.final_end
-            self.reads[now + 1 + count] = (
-                self.bank << log2_ceil(self.config.max_rows) | row, self.chunk, TAIL if last else (1 << depth) - 1,
-                int(count == 0), row, int(self.chunk == 0), int(last), int(count == 0 and last), seen,
-                int(tile.tile == 0), int(final), int(row + 1 == tile.final_end),
+    def may(self, now, tile, weights):
+        replay, rows, config = tile.phase in REPLAYED, tile.streamed, self.config
+        if now < self.last_go + self.last_rows + latency.idle(rows if self.chunk else tile.again):
+            return False
+        if not (self.s_ready if replay else weights and self.ready):
+            return False
+        if not replay and self.chunk + 1 < self.chunks:
+            return True
+        if tile.phase in (Phase.FLASH, Phase.VALUES):
+            return self.used + rows <= config.p_rows
+        return tile.phase == Phase.MAXIMUM or self.stored + rows <= config.output_rows
+
+    def begin(self, now, tile):
+        replay, phase = tile.phase in REPLAYED, tile.phase
+        last = replay or self.chunk + 1 == self.chunks
+        values, stores = phase in (Phase.FLASH, Phase.VALUES), phase in (Phase.SCORES, Phase.EXP)
+        for count, row in enumerate(range(tile.first_row, tile.row_end)):
+            query = (tile.start + row) // self.job.group
+            flags = (
+                row, row >= tile.fresh_from, row < tile.final_end, row + 1 == tile.final_end, replay,
+                phase == Phase.VALUES, phase in (Phase.EXP, Phase.VALUES), values, stores, phase == Phase.EXP,
+                tile.last and row + 1 == tile.row_end,
+                self.job.q_position + query + 1 - tile.tile * self.config.array_keys, tile.keys,
             )  # fmt: skip
-        self.goes.append(now)
+            place = self.bank << log2_ceil(self.config.max_rows) | row
+            mask = TAIL if last else (1 << self.config.array_depth) - 1
+            first = count == 0
+            scored = (place, self.chunk, mask, first, self.chunk == 0, last, first and last and values, True)
+            read = named("row", dict(zip(FLAGS, flags, strict=True)))
+            if replay:
+                place = self.slot << log2_ceil(self.config.max_rows) | count
+                read |= {"s_row": place, "swap": first, "last_chunk": 1, "pass_row": first and values, "scored": False}
+            else:
+                read |= dict(zip(SCORED, scored, strict=True))
+            self.reads[now + 1 + count] = read
         self.last_go, self.last_rows = now, tile.streamed
+        happens = {"go_scores": not replay, "tile_pop": last, "value_tile": last and values}
+        happens["q_release"] = last and tile.last and not replay
+        self.events += [(now, name) for name, flag in happens.items() if flag]
+        if replay:
+            self.events.append((now + latency.replay_read(self.config), "s_release"))
+            self.s_ready -= 1
+            self.slot ^= 1
         self.chunk = 0 if last else self.chunk + 1
         if last:
-            self.pops.append((now, int(tile.last)))
-            self.ring.append(tile.streamed)
-            self.used += tile.streamed
             self.tiles.pop(0)
-            if tile.last:
+            if values:
+                self.ring.append(tile.streamed)
+                self.used += tile.streamed
+            self.stored += tile.streamed * stores
+            if tile.last and not replay:
                 self.ready -= 1
                 self.bank ^= 1
 
@@ -102,66 +141,95 @@ class Script:
     def q_room(self):
         return self.loaded < self.blocks and self.ready < QUERY_SLOTS
 
+    @property
+    def s_room(self):
+        return self.s_loaded < self.replays and self.s_ready < SCRATCH_SLOTS
+
     def check(self, backend):
-        for _ in range(self.config.max_rows + 1):
+        """Returns the cycles in which passes begin."""
+        for _ in range(self.config.max_rows + latency.replay_read(self.config) + 1):
             self.cycle(tile=0)
         inputs = {name: [values[name] for values in self.inputs] for name in self.inputs[0]}
-        inputs |= {"causal": int(self.job.causal), "chunks": self.chunks, "tail_mask": TAIL}
-        names = ("go", "tile_pop", "q_release", "valid", *READ)
+        inputs |= {"run_qk_chunks": self.chunks, "run_qk_mask": TAIL, "run_group": self.job.group}
+        events = ("go_scores", "tile_pop", "value_tile", "q_release", "s_release")
+        names = {*events, "valid", "s_row", *SCORED, *(f"row_{flag}" for flag in FLAGS)}
         trace = run(score_sequencer, ports(self.config), inputs, names, backend, {"config": self.config})
         active = [cycle for cycle, reset in enumerate(inputs["reset"]) if not reset]
-        assert [t for t in active if trace["go"][t]] == self.goes
-        assert [(t, trace["q_release"][t]) for t in active if trace["tile_pop"][t]] == self.pops
-        assert [t for t in active if trace["q_release"][t]] == [t for t, last in self.pops if last]
+        found = [(t, name) for name in events for t in active if trace[name][t]]
+        assert sorted(found) == sorted(self.events)
         assert [t + 1 for t in cycles_of(trace["valid"][1:])] == sorted(self.reads)
         for cycle, read in self.reads.items():
-            assert tuple(trace[name][cycle] for name in READ) == read, f"cycle {cycle}"
-        return trace
+            assert {name: trace[name][cycle] for name in read} == read, f"cycle {cycle}"
+        return [t for t in sorted(self.reads) if trace["swap"][t]]
 
 
-def job(n_q, n_kv, q_rows, causal=False, q_position=0):
-    return Job(n_q, n_kv, 1, 1, 1 << 15, 10, q_rows, causal, q_position)
-
-
+GROUPED = {"heads": 6, "group": 3}
 JOBS = [
-    ("tiny", 1, job(70, 26, 32)), ("tiny", 3, job(40, 22, 12, True, -3)), ("tiny", 2, job(9, 40, 3, True, 20)),
-    ("lanes16", 2, job(40, 60, 17, True, 5)), ("smallest", 1, job(6, 5, 1, True)),
+    ("tiny", 1, job(70, 26, 32)), ("tiny", 3, job(40, 22, 12, causal=True, q_position=-3)),
+    ("tiny", 2, job(9, 40, 5, causal=True, q_position=20, window=7)),
+    ("tiny", 2, job(9, 10, 7, causal=True, q_position=1, **GROUPED)),
+    ("tiny", 2, job(13, 14, 6, causal=True, window=9, naive=True, q_position=1, **GROUPED)),
+    ("tiny", 1, job(40, 22, 32, naive=True)), ("lanes16", 2, job(40, 60, 17, causal=True, q_position=5)),
+    ("smallest", 1, job(6, 5, causal=True)), ("smallest", 1, job(4, 3, naive=True)),
 ]  # fmt: skip
 
 
 @FLOWS
 @pytest.mark.parametrize("name, chunks, run_", JOBS, ids=lambda value: "" if isinstance(value, Job) else str(value))
 def test_random_events(name, chunks, run_, idle, stalls, backend):
-    """idle: records, weights and Q come late; stalls: p is read late, so that the ring fills up."""
+    """idle: records, weights, Q, S and P come late; stalls: p is read and S leaves late, so that the rings fill up."""
     rng = random.Random(chunks)
     script = Script(CONFIGS[name], chunks, run_)
     while script.tiles:
         script.cycle(
             tile=either(rng, idle, 0.5), weights=either(rng, idle, 0.3),
-            q_done=int(script.q_room and either(rng, idle, 0.1)),
+            q_done=int(script.q_room and either(rng, idle, 0.1)), s_done=int(script.s_room and either(rng, idle, 0.2)),
             release=int(bool(script.ring) and either(rng, stalls, 0.02)),
+            stored=int(script.stored > 0 and either(rng, stalls, 0.1)),
         )  # fmt: skip
     script.check(backend)
-    assert len(script.goes) == chunks * len(list(walk(script.config, run_)))
+
+
+def naive_until(script, phase):
+    """Run on up to the first tile of a phase, for MAXIMUM without any S."""
+    while script.tiles[0].phase < phase:
+        s_done = int(script.s_room and phase != Phase.MAXIMUM)
+        script.cycle(q_done=int(script.q_room), s_done=s_done, stored=int(script.stored > 0))
+    script.cycle(tile=0)
 
 
 @BACKENDS
-@pytest.mark.parametrize("missing", ["tile", "weights", "Q", "room"])
+@pytest.mark.parametrize("missing", ["tile", "weights", "Q", "room", "S", "room for S", "room for P"])
 def test_never_starts_without(missing, backend):
     """Everything but one thing is there for a long time; the pass begins in the cycle in which it may."""
-    script = Script(CONFIGS["tiny"], 1, job(32, 40, 32))
+    naive = missing in ("S", "room for S", "room for P")
+    config = replace(CONFIGS["tiny"], max_dim=4)  # an output queue of one block
+    script = Script(config, 1, job(32, 40, 32, naive=naive))
     if missing != "Q":
         script.cycle(tile=0, q_done=1)
-    if missing == "room":
-        while script.used < script.config.p_rows:
+    if missing == "S":
+        naive_until(script, Phase.MAXIMUM)
+    if missing == "room for P":
+        naive_until(script, Phase.EXP)
+        while script.stored:
+            script.cycle(tile=0, stored=1)
+        script.cycle(tile=0, s_done=int(script.s_room))
+    if missing in ("room", "room for S", "room for P"):
+        while script.used < script.config.p_rows and script.stored < script.config.output_rows:
             script.cycle()
-        script.cycle(tile=0)
-    passes = len(script.goes)
+        if missing == "room for P":
+            script.cycle(tile=0, s_done=1)
+        for _ in range(40):
+            script.cycle(tile=0)
+    missed = {"tile": int(missing != "tile"), "weights": int(missing != "weights")}
     for _ in range(60):
-        assert not script.cycle(tile=int(missing != "tile"), weights=int(missing != "weights"))
-    assert len(script.goes) == passes
-    if missing in ("Q", "room"):
-        assert not script.cycle(q_done=int(missing == "Q"), release=int(missing == "room"))
+        assert not script.cycle(**missed)
+    if missing == "room for S" or missing == "room for P":
+        for _ in range(31):
+            assert not script.cycle(stored=1)
+        assert not script.cycle(stored=1)
+    elif missing in ("room", "Q", "S"):
+        assert not script.cycle(q_done=int(missing == "Q"), release=int(missing == "room"), s_done=int(missing == "S"))
     assert script.cycle()
     script.check(backend)
 
@@ -174,7 +242,7 @@ def test_spacing_of_passes(rows, backend):
     script.cycle(q_done=1)
     while script.tiles:
         script.cycle(release=int(bool(script.ring)))
-    starts = cycles_of(script.check(backend)["go"])
+    starts = script.check(backend)
     assert starts == [starts[0] + max(rows, latency.ROW_LOOP) * index for index in range(8)]
 
 

@@ -1,6 +1,7 @@
 """The row sequencer of P.V, cycle by cycle."""
 
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -10,13 +11,15 @@ from hw.value_sequencer import TILES, value_sequencer
 from tests.hw.flow import CONFIGS, FLOWS, cycles_of, either
 from tests.hw.harness import BACKENDS, run
 
-READ = ("read_index", "swap", "chunk", "last_chunk", "last_tile")
+TILE = ("tile_rows", "tile_finals", "tile_idle", "tile_last", "tile_end")
+READ = ("read_index", "swap", "chunk", "last_chunk", "last", "run_end")
 
 
 def ports(config):
     rows = config.max_rows.bit_length()
-    bits = ("reset", "tile_push", "tile_end", "p_started", "weights_ready", "output_pop", "go", "p_release", "valid")
-    signals = {name: bit() for name in (*bits, "swap", "last_chunk", "last_tile")}
+    bits = ("reset", "tile_push", "tile_last", "tile_end", "p_started", "weights_ready", "output_pop", "go")
+    signals = {name: bit() for name in (*bits, "p_release", "valid", "swap", "last_chunk", "last", "run_end")}
+    signals["tile_idle"] = unsigned(latency.ROW_LOOP.bit_length())
     signals |= {name: unsigned(rows) for name in ("tile_rows", "tile_finals", "p_released")}
     signals |= {name: unsigned(config.max_chunks.bit_length()) for name in ("chunks", "chunk")}
     return signals | {"read_index": unsigned(index_bits(config.p_rows))}
@@ -32,34 +35,30 @@ class Script:
 
     def restart(self):
         now = len(self.inputs)
-        self.inputs.append(dict.fromkeys(
-            ("tile_push", "tile_rows", "tile_finals", "tile_end", "p_started", "weights_ready", "output_pop"), 0
-        ) | {"reset": 1})  # fmt: skip
+        idle = dict.fromkeys((*TILE, "tile_push", "p_started", "weights_ready", "output_pop"), 0)
+        self.inputs.append(idle | {"reset": 1})
         self.reads = {t: read for t, read in self.reads.items() if t <= now}
         self.tiles, self.started, self.used, self.chunk, self.base = [], 0, 0, 0, 0
         self.waiting = 0  # tiles pushed whose p has not begun
         self.last_go, self.last_rows = -100, 0
 
     def cycle(self, tile=None, started=0, weights=1, pop=0):
-        """tile: rows, final rows, end. Returns whether a pass begins."""
+        """tile: see TILE. Returns whether a pass begins."""
         now, go = len(self.inputs), False
-        rows, finals, end = tile or (0, 0, 0)
-        self.inputs.append(
-            {
-                "reset": 0, "tile_push": int(tile is not None), "tile_rows": rows, "tile_finals": finals,
-                "tile_end": end, "p_started": started, "weights_ready": weights, "output_pop": pop,
-            }
-        )  # fmt: skip
+        fields = dict(zip(TILE, tile or (0, 0, 0, 0, 0), strict=True))
+        events = {"p_started": started, "weights_ready": weights, "output_pop": pop}
+        self.inputs.append({"reset": 0, "tile_push": int(tile is not None)} | fields | events)
         if self.tiles:
-            head_rows, head_finals, head_end = self.tiles[0]
-            spaced = self.last_go + self.last_rows + max(0, latency.ROW_LOOP - head_rows)
+            head_rows, head_finals, head_idle, head_last, head_end = self.tiles[0]
+            spaced = self.last_go + self.last_rows
+            spaced += max(0, latency.ROW_LOOP - head_rows) if self.chunk else head_idle
             fits = self.used + head_finals <= self.config.output_rows
             go = bool(weights and (self.started or self.chunk) and now >= spaced and fits)
         if go:
             last = self.chunk + 1 == self.chunks
             for row in range(head_rows):
                 index = (self.base + row) % self.config.p_rows
-                self.reads[now + 1 + row] = (index, int(row == 0), self.chunk, int(last), head_end)
+                self.reads[now + 1 + row] = (index, int(row == 0), self.chunk, int(last), head_last, head_end)
             self.goes.append(now)
             self.last_go, self.last_rows = now, head_rows
             self.used += head_finals
@@ -95,7 +94,8 @@ class Script:
 
 def draw(config, rng, end=0):
     rows = rng.choice((1, config.max_rows, rng.randint(1, config.max_rows), rng.randint(1, min(9, config.max_rows))))
-    return rows, rng.choice((0, rows, rng.randint(0, rows))), end
+    idle = rng.choice((0, latency.idle(rng.randint(1, rows))))
+    return rows, rng.choice((0, rows, rng.randint(0, rows))), idle, max(end, rng.randrange(2)), end
 
 
 @FLOWS
@@ -107,7 +107,7 @@ def test_random_tiles(name, chunks, idle, stalls, backend):
     script, left, waiting = Script(config, chunks), tiles, draw(config, rng)
     while left or script.tiles:
         tile = waiting
-        in_ring = sum(rows for rows, _, _ in script.tiles)
+        in_ring = sum(rows for rows, *_ in script.tiles)
         if tile and (len(script.tiles) >= TILES or in_ring + tile[0] > config.p_rows or not either(rng, idle, 0.1)):
             tile = None
         if tile:
@@ -132,21 +132,21 @@ def test_never_starts_without(missing, backend):
     full = config.output_rows // config.max_rows
     if missing == "output room":
         for _ in range(full):
-            script.cycle((32, 32, 0))
+            script.cycle((32, 32, 0, 1, 0))
             script.cycle(started=1)
             for _ in range(40):
                 script.cycle()
         assert script.used == config.output_rows
     passes = len(script.goes)
     if missing != "tile":
-        script.cycle((9, 1, 0), weights=int(missing != "weights"))
+        script.cycle((9, 1, 0, 0, 0), weights=int(missing != "weights"))
         if missing != "p":
             script.cycle(started=1, weights=int(missing != "weights"))
     for _ in range(30):
         assert not script.cycle(weights=int(missing != "weights"))
     assert len(script.goes) == passes
     if missing == "tile":
-        script.cycle((9, 1, 0), started=1)
+        script.cycle((9, 1, 0, 0, 0), started=1)
     elif missing == "p":
         script.cycle(started=1)
     elif missing == "output room":
@@ -160,8 +160,9 @@ def test_never_starts_without(missing, backend):
 def test_spacing_of_passes(rows, backend):
     """A row comes again after ROW_LOOP cycles at the earliest, and passes of that many rows have no gap."""
     script = Script(CONFIGS["tiny"], 4)
-    script.cycle((rows, 0, 0), started=1)
-    script.cycle((rows, 0, 1), started=1)
+    idle = latency.idle(rows)
+    script.cycle((rows, 0, idle, 0, 0), started=1)
+    script.cycle((rows, 0, idle, 1, 1), started=1)
     while script.tiles:
         script.cycle()
     trace = script.check(backend)
@@ -170,19 +171,32 @@ def test_spacing_of_passes(rows, backend):
 
 
 @BACKENDS
+@pytest.mark.parametrize("idle", range(latency.ROW_LOOP + 1))
+def test_idle_cycles_before_a_tile(idle, backend):
+    """They count from the last row of the tile before, and only ahead of the first chunk."""
+    script = Script(CONFIGS["tiny"], 2)
+    for _ in range(3):
+        script.cycle((9, 0, idle, 0, 0), started=1)
+    while script.tiles:
+        script.cycle()
+    starts = cycles_of(script.check(backend)["go"])
+    assert [after - before for before, after in pairwise(starts)] == [9, 9 + idle, 9, 9 + idle, 9]
+
+
+@BACKENDS
 @pytest.mark.parametrize("wait", [1, 2, 5, 12])
 def test_reset_in_the_middle_of_a_pass(wait, backend):
     """The tiles, their p and the output rows are forgotten; the ring is read from index 0 again."""
     script = Script(CONFIGS["tiny"], 2)
     for _ in range(3):
-        script.cycle((8, 8, 0), started=0)
-        script.cycle((3, 3, 1), started=1)
+        script.cycle((8, 8, 0, 1, 0), started=0)
+        script.cycle((3, 3, 0, 1, 1), started=1)
         for _ in range(wait):
             script.cycle(started=0)
         script.restart()
         for _ in range(4):
             assert not script.cycle()
-    script.cycle((5, 5, 1))
+    script.cycle((5, 5, 6, 1, 1))
     script.cycle(started=1)
     while script.tiles:
         script.cycle()
