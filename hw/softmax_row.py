@@ -60,10 +60,10 @@ def softmax_row(
     visible_exp2 = later(visible_z, maximum_at + 1 - latency.SCALE)
     row_top = later(row, top_at)
     visible_p = later(visible_exp2, p_at - maximum_at - 1)
-    start_top, keeps_top, replayed_p_top = later(start, top_at), later(keeps_maximum, top_at), later(replayed_p, top_at)
+    start_top, keeps_top = later(start, top_at), later(keeps_maximum, top_at)
     replayed_z = later(replayed, latency.SCALE)
-    start_shift, replayed_p_shift = later(start_top, shift_at - top_at), later(replayed_p_top, shift_at - top_at)
-    replayed_p_p = later(replayed_p_shift, p_at - shift_at)
+    start_shift, keeps_shift = later(start_top, shift_at - top_at), later(keeps_top, shift_at - top_at)
+    replayed_p_p = later(replayed_p, p_at)
     visible_top = later(visible_z, top_at - latency.SCALE)
     valid_top = bit()
 
@@ -71,8 +71,8 @@ def softmax_row(
     def sees():
         any_visible.next = visible_top != 0 and not keeps_top
         restart.next = start_top and not keeps_top
-        # The rows of P are summed up anew, whatever else has happened to l.
-        replace.next = (fresh and not replayed_p_shift) or (start_shift and replayed_p_shift)
+        # With m known, a row is summed up anew.
+        replace.next = (fresh and not keeps_shift) or (start_shift and keeps_shift)
 
     s_lanes, p_lanes = split(stored_s, lanes), split(stored_p, lanes)
     for lane, score in enumerate(split(s, lanes)):

@@ -88,7 +88,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
     block_rows, keys, last_keys, last_block = unsigned(row_bits), unsigned(key_bits), bit(), bit()
     reach = signed(passed_bits + 1)  # rows before it see keys of this tile or earlier ones
     final_end, row_end, again = (unsigned(row_bits) for _ in range(3))
-    idle_bits = len(tile.idle)
+    again_bits = min(len(tile.idle), row_bits)
     begin_keys, begin_passed, begin_diagonal = wrapping(length_bits), signed(passed_bits), signed(len(diagonal))
     tile_rows, after = signed(passed_bits), bit()
     member_sum, next_member = unsigned(len(member)), unsigned(len(member))
@@ -256,7 +256,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
             tile.member.next = 0
         # Rows that the tile before had, too, come again after ROW_LOOP cycles.
         if again != 0 and again < loop:
-            tile.idle.next = loop - again[idle_bits:]
+            tile.idle.next = loop - again[again_bits:]
         else:
             tile.idle.next = 0
         rows.next = block_rows

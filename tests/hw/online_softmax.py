@@ -35,10 +35,13 @@ class Row:
         """l, after `rise`."""
         self.total = (0 if self.fresh else int(half_up(self.total, self.shift))) + addend
 
-    def tile(self, z, visible: int, keeps: bool = False) -> list[int]:
-        """Probabilities of a tile's lanes; visible: a bit a lane; keeps: m is known and stays."""
+    def tile(self, z, visible: int, again: bool | None = None) -> list[int]:
+        """Probabilities of a tile's lanes; visible: a bit a lane; again: None, or m is known and
+        stays, and l is summed up anew from the first tile (True) on."""
         shown = [value for lane, value in enumerate(z) if visible >> lane & 1]
-        self.rise(-(-max(shown) >> Z_FRACTION) if shown and not keeps else None)
+        self.rise(-(-max(shown) >> Z_FRACTION) if shown and again is None else None)
+        if again is not None:
+            self.fresh = again
         top = self.maximum << Z_FRACTION
         p = [int(exp2(top - value)) if visible >> lane & 1 else 0 for lane, value in enumerate(z)]
         self.add(sum(p))

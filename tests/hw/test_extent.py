@@ -12,27 +12,28 @@ from tests.hw.harness import BACKENDS, run
 def check(sums, memory_words, product_bits, backend):
     """sums: (address, words, [(product, far), ...]), one addition a cycle, with idle cycles in between."""
     address_bits = (memory_words - 1).bit_length()
-    columns = {name: [] for name in ("load", "add", "address", "words", "product", "far")}
+    columns = {name: [] for name in ("load", "add", "address", "words", "product", "too_far")}
     expected = []
 
     def cycle(**values):
         for name, column in columns.items():
-            column.append(values.get(name, 1 if name in ("address", "words", "product", "far") else 0))
+            column.append(values.get(name, 1 if name in ("address", "words", "product", "too_far") else 0))
 
     for address, words, products in sums:
         cycle(load=1, add=1, address=address, words=words, product=3)
         total, gone = address + words, False
         for product, far in products:
-            cycle(add=1, product=product, far=far)
+            cycle(add=1, product=product, too_far=far)
             total, gone = total + product, gone or bool(far)
             cycle()
         cycle()
         expected.append((len(columns["load"]), total, gone or total > memory_words))
     ports = {
         "load": bit(), "address": unsigned(address_bits), "words": unsigned(5), "add": bit(),
-        "product": unsigned(product_bits), "far": bit(), "after": unsigned(address_bits + 1), "outside": bit(),
+        "product": unsigned(product_bits), "too_far": bit(), "after": unsigned(address_bits + 1), "outside": bit(),
     }  # fmt: skip
-    trace = run(extent, ports, columns, ["after", "outside"], backend, {"memory_words": memory_words}, after=1)
+    parameters = {"memory_words": memory_words, "fixed_words": 0}
+    trace = run(extent, ports, columns, ["after", "outside"], backend, parameters, after=1)
     for cycle_, total, outside in expected:
         assert trace["outside"][cycle_] == outside, (cycle_, total)
         if not outside:

@@ -168,7 +168,7 @@ def test_every_signal_of_the_engine_is_driven():
         ("scale.py", "(high_product << LOW_BITS) + low_product", "low_product // 2", "division"),
         ("scale.py", "high_product.next = high * factor", "high_product.next = high if s > 0 else low", "conditional"),
         ("exp2.py", "by_4.next = by_16 >> 6", "by_4.next = by_16 >> (k_low << 1)", "shift amount"),
-        ("visible_keys.py", "limit < 1:", "limit + 1 < keys:", "mixed signs"),
+        ("visible_keys.py", "lowest < 1:", "lowest + 1 < high:", "mixed signs"),
         ("output_accumulator.py", "to_signed(old, old_value)", "to_signed(sums[lane](8, 0), old_value)", "list slice"),
         ("pe.py", "product.next =", "packed = 0; product.next =", "keyword"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from golden.formats import SCALE_SHIFT_MAX
 from golden.job import MAX_GROUP, MAX_HEADS
 from hw.ports import Descriptor
-from hw.run_registers import Run, run_registers
+from hw.run_registers import Faults, Run, run_registers
 from hw.signals import bit
 from tests.hw.flow import CONFIGS
 from tests.hw.harness import BACKENDS, flat, run
@@ -33,17 +33,16 @@ def test_every_dimension(name, backend):
         # What is not loaded does not matter.
         inputs["descriptor_dim"] += [dim, 1, config.max_dim]
         inputs["descriptor_value_dim"] += [value_dim, config.max_dim, 1]
-    outputs = ["run_dim", "run_value_dim", "run_tail_elements", "run_o_words"]
+    outputs = ["run_tail_elements", "faults_o_words"]
     outputs += [f"run_{operand}_{field}" for operand in ("qk", "v") for field in DERIVED]
-    ports = {"reset": bit(), "load": bit(), "descriptor": Descriptor(), "run": Run(config)}
+    ports = {"reset": bit(), "load": bit(), "descriptor": Descriptor(), "run": Run(config), "faults": Faults(config)}
     trace = run(run_registers, ports, inputs, outputs, backend, {"config": config})
     for index, (dim, value_dim) in enumerate(zip(dims, reversed(dims), strict=True)):
         found = {name: values[3 * index + 2] for name, values in trace.items()}
-        assert (found["run_dim"], found["run_value_dim"]) == (dim, value_dim)
         assert tuple(found[f"run_qk_{field}"] for field in DERIVED) == expected(config, dim)
         assert tuple(found[f"run_v_{field}"] for field in DERIVED) == expected(config, value_dim)
         assert found["run_tail_elements"] == found["run_v_mask"].bit_count()
-        assert found["run_o_words"] == config.output_words(value_dim)
+        assert found["faults_o_words"] == config.output_words(value_dim)
 
 
 def held(config, fields):
@@ -97,14 +96,13 @@ def test_every_field_and_every_flag(name, backend):
     load = [int(rng.random() < 0.7) for _ in descriptors]
     reset = [int(index in (60, 61)) for index in range(len(descriptors))]
     inputs = {f"descriptor_{field}": [each[field] for each in descriptors] for field in descriptors[0]}
-    fields = list(held(config, descriptors[0]))
-    ports = {"reset": bit(), "load": bit(), "descriptor": Descriptor(), "run": Run(config)}
+    fields = [field for field in held(config, descriptors[0]) if field not in ("dim", "value_dim")]
+    ports = {"reset": bit(), "load": bit(), "descriptor": Descriptor(), "run": Run(config), "faults": Faults(config)}
     # A value beyond its limit is refused, whatever is held of it.
     mask = {name: (1 << len(signal)) - 1 for name, signal in flat(ports).items()}
     inputs |= {"load": load, "reset": reset}
-    trace = run(
-        run_registers, ports, inputs, [f"run_{field}" for field in fields], backend, {"config": config}, after=1
-    )
+    ports_of = {field: f"{'run' if hasattr(ports['run'], field) else 'faults'}_{field}" for field in fields}
+    trace = run(run_registers, ports, inputs, list(ports_of.values()), backend, {"config": config}, after=1)
     expected = dict.fromkeys(fields, 0)
     for cycle, descriptor in enumerate(descriptors):
         if reset[cycle]:
@@ -112,5 +110,5 @@ def test_every_field_and_every_flag(name, backend):
         elif load[cycle]:
             expected = held(config, descriptor)
         for field in fields:
-            found, bits = trace[f"run_{field}"][cycle + 1], mask[f"run_{field}"]
+            found, bits = trace[ports_of[field]][cycle + 1], mask[ports_of[field]]
             assert found & bits == expected[field] & bits, f"{field} in cycle {cycle}"

@@ -9,10 +9,7 @@ from golden.formats import P_BITS, Z_BITS, half_up, saturate
 from golden.naive import P_LIMIT, S_BITS, S_SHIFT
 from hw.scratch_row import scratch_row
 from hw.signals import bit, unsigned
-from tests.hw.harness import pack, run, unpack
-
-FLAT = pytest.mark.xfail(raises=AssertionError, reason="a part of a part of p: legal only where blocks are modules")
-BACKENDS = pytest.mark.parametrize("backend", ["myhdl", pytest.param("icarus", marks=FLAT)])
+from tests.hw.harness import BACKENDS, pack, run, unpack
 
 KEPT = S_SHIFT - 1  # bits of z that are cut off before: one more than S has after the point is left
 Z_LANE = Z_BITS - KEPT

@@ -167,10 +167,7 @@ def test_the_largest_descriptors(backend):
     check(tiny, largest, backend, cut=40)
 
 
-UNKNOWN = pytest.mark.xfail(reason="idle is a part of again that reaches beyond its bits")
-
-
-@pytest.mark.parametrize("backend", ["myhdl", pytest.param("icarus", marks=UNKNOWN)])
+@BACKENDS
 @pytest.mark.parametrize("name", ["smallest", "banks16"])
 def test_blocks_of_one_row_or_two(name, backend):
     rng = random.Random(name)
