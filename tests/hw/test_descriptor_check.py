@@ -140,7 +140,7 @@ def test_overlaps(backend):
         for other in ends:
             at = apart[f"{other}_address"]
             for address in (at + ends[other] - 4, at + ends[other], at - ends[written], at - ends[written] + 4, at):
-                if 0 <= address and other != written:
+                if address >= 0 and other != written:
                     made.append((run_, replace(place, **apart | {f"{written}_address": address})))
     # Operands that are only read may overlap.
     made += [(run_, replace(place, **apart | {"k_address": 0, "v_address": 4, "q_address": 0}))]
@@ -170,7 +170,7 @@ def test_the_lowest_reason_is_reported(backend):
         far.pop(f"{name.removesuffix('_address')}_address")
         made.append((run_, replace(place, **far)))
     made += [(run_, replace(place, o_address=place.q_address)), (run_, place)]
-    assert codes(made) == list(Refusal)[1:-1] + [Refusal.NONE]
+    assert codes(made) == [*list(Refusal)[1:-1], Refusal.NONE]
     Bench(TINY).check(made, backend)
 
 

@@ -60,6 +60,7 @@ def test_random_rows(name, backend):
         if kind == "o" and any(each in "sp" for each in before):
             kind = "-"
         made.append((kind, *draw(config, rng, kind)))
+    made.append(("-", *draw(config, rng, "-")))
     columns = {name: [inputs[name] for *_, inputs in made] for name in made[0][2]} | {"tail_elements": tail}
     outputs = ("push", "out_of_range", "leaving_lanes", "leaving_elements", "leaving_stored", "leaving_stored_p")
     outputs += tuple(f"leaving_{name}" for name in FLAGS)
@@ -93,8 +94,8 @@ def test_random_rows(name, backend):
 @pytest.mark.parametrize("kind", ["s", "p"])
 def test_reset_drops_the_rows_under_way(kind, backend):
     config, rng = CONFIGS["tiny"], random.Random(1)
-    made = [draw(config, rng, kind)[1] for _ in range(12)]
+    made = [draw(config, rng, each)[1] for each in [*[kind] * 12, "-"]]
     columns = {name: [inputs[name] for inputs in made] for name in made[0]} | {"tail_elements": 1}
-    columns["reset"] = [int(cycle == 6) for cycle in range(12)]
+    columns["reset"] = [int(cycle == 6) for cycle in range(13)]
     push = run(leaving_rows, ports(config), columns, ["push"], backend, {"config": config}, after=4)["push"]
     assert [cycle for cycle, flag in enumerate(push) if flag] == [2, 3, 4, 5, 6, *range(9, 14)]

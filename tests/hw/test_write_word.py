@@ -3,7 +3,6 @@
 import random
 
 import pytest
-
 from myhdl import block
 
 from golden.formats import MAX_BITS
