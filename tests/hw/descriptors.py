@@ -5,7 +5,7 @@ from __future__ import annotations
 from golden import latency
 from golden.config import EngineConfig
 from golden.job import Job
-from golden.layout import Layout
+from golden.layout import Layout, state_words
 from golden.schedule import Tile, first_tile
 
 NOWHERE = Layout(*[0] * 8)
@@ -61,6 +61,32 @@ def random_place(config: EngineConfig, rng) -> Layout:
     """Addresses and strides anywhere, as far as the width of an address goes."""
     words = {name: rng.choice((rng.randint(0, 40), rng.randrange(config.memory_words))) for name in vars(NOWHERE)}
     return Layout(**{name: value * config.word_bytes for name, value in words.items()})
+
+
+def place_inside(config: EngineConfig, run: Job, rng, at_end: bool = False) -> Layout | None:
+    """Each operand anywhere in memory, as if it were alone, heads one after the other or in turn.
+
+    at_end: they end with the memory, otherwise so far before that all that is computed from them lies within. Returns
+    None where there is no room.
+    """
+    state, fields = state_words(config), {}
+    for name, words in (
+        ("q", config.words(run.dim)), ("k", config.words(run.dim)), ("v", config.words(run.value_dim)),
+        ("o", config.output_words(run.value_dim)), ("state", state), ("scratch", None),
+    ):  # fmt: skip
+        if words is None:
+            size = -(-run.n_kv // config.array_keys) * run.q_rows * config.scratch_row_words if run.naive else 0
+        else:
+            rows, heads = (run.n_kv, run.kv_heads) if name in "kv" else (run.n_q, run.heads)
+            words += rng.choice((0, 0, 1))
+            stride, head_stride = rng.choice(((words, rows * words), (heads * words, words)))
+            size = (rows - 1) * stride + (heads - 1) * head_stride + words
+            fields |= {f"{name}_stride": stride, f"{name}_head_stride": head_stride}
+        last = config.memory_words - max(size, 1) - (0 if at_end else size + config.memory_words // 8)
+        if last < 0:
+            return None
+        fields[f"{name}_address"] = last if at_end else rng.choice((last, rng.randint(0, last)))
+    return Layout(**{name: value * config.word_bytes for name, value in fields.items()})
 
 
 def named(bundle: str, fields: dict[str, int]) -> dict[str, int]:
