@@ -35,7 +35,7 @@ def write_word(
     total_bits, state_bytes = words * config.word_bits, min(STATE_BYTES, config.word_bytes)
     state_lanes = (1 << (state_bytes // 2)) - 1
     left, count_bits = wrapping(len(elements) + len(word) + lane_bits), word_lanes.bit_length()
-    position = unsigned(len(chunk) + chunk_words)
+    position = wrapping(len(chunk) + chunk_words)  # of no importance for other words than those of O
     placed, chosen = unsigned(total_bits), unsigned(config.word_bits)
     state_row, state_word = unsigned(max(8 * STATE_BYTES, config.word_bits)), unsigned(config.word_bits)
     maximum, sum_bits, state_bits = signed(32), len(state) - MAX_BITS, len(state)

@@ -61,7 +61,8 @@ def writer(
     word = unsigned(max(1, log2_ceil(max(words_of_entry(config), words))))
     chunk = unsigned(max(1, log2_ceil(config.max_chunks)))
     in_state, last_word = bit(), bit()
-    o_row, s_row, state_row, offset = (wrapping(index_bits(config.memory_words)) for _ in range(4))
+    # The row after the last one may lie beyond the memory.
+    o_row, s_row, state_row, offset, address = (wrapping(index_bits(config.memory_words)) for _ in range(5))
     step_o, step_state, mark, rewind = (bit() for _ in range(4))
     written = unsigned(config.word_bytes.bit_length())
 
@@ -187,11 +188,15 @@ def writer(
     @always_comb
     def locate():
         if now.stored:
-            write.address.next = s_row + word
+            address.next = s_row + word
         elif in_state:
-            write.address.next = state_row + word
+            address.next = state_row + word
         else:
-            write.address.next = o_row + offset
+            address.next = o_row + offset
+
+    @always_comb
+    def drive():
+        write.address.next = address
 
     @always(clk.posedge)
     def count():
@@ -211,7 +216,7 @@ def writer(
                 counters.s_write_bytes.next = counters.s_write_bytes + written
 
     return (
-        pack, unpack, handshake, move, events, pipeline, hold, take, walk, scratch, locate, count,
+        pack, unpack, handshake, move, events, pipeline, hold, take, walk, scratch, locate, drive, count,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
         row_cursor(

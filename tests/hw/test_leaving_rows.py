@@ -11,10 +11,8 @@ from hw.leaving_rows import OutputFlags, leaving_rows
 from hw.signals import bit, unsigned
 from hw.writer import Leaving
 from tests.hw.flow import CONFIGS
-from tests.hw.harness import pack, run
+from tests.hw.harness import BACKENDS, pack, run
 
-FLAT = pytest.mark.xfail(raises=AssertionError, reason="a part of a part of p: legal only where blocks are modules")
-BACKENDS = pytest.mark.parametrize("backend", ["myhdl", pytest.param("icarus", marks=FLAT)])
 Z_LANE = Z_BITS - S_SHIFT + 1
 FLAGS = ("last_final", "last_chunk", "last", "end")
 
@@ -24,7 +22,7 @@ def ports(config):
     bits = ("reset", "output_push", "scored", "store_s", "store_p", "s_last", "p_last", "push")
     return {name: bit() for name in bits} | {
         "tail_elements": unsigned(config.array_depth.bit_length()), "normalised": unsigned(16 * config.array_depth),
-        "output": OutputFlags(), "z": unsigned(lanes * Z_LANE), "z_out_of_range": unsigned(lanes),
+        "finished": OutputFlags(), "z": unsigned(lanes * Z_LANE), "z_out_of_range": unsigned(lanes),
         "visible": unsigned(lanes), "s_keys": unsigned(keys), "p": unsigned(lanes * P_BITS), "p_keys": unsigned(keys),
         "leaving": Leaving(config), "out_of_range": unsigned(lanes),
     }  # fmt: skip
@@ -34,7 +32,7 @@ def draw(config, rng, kind):
     """Inputs of a cycle in which a chunk of O ("o"), a row of S or P, a row of z that stays, or nothing comes."""
     lanes, widths = config.array_keys, {name: len(signal) for name, signal in vars(OutputFlags()).items()}
     z = [rng.choice((rng.getrandbits(Z_LANE) - (1 << Z_LANE - 1), rng.randrange(-70000, 70000))) for _ in range(lanes)]
-    inputs = {f"output_{name}": rng.getrandbits(width) for name, width in widths.items()}
+    inputs = {f"finished_{name}": rng.getrandbits(width) for name, width in widths.items()}
     return z, inputs | {
         "normalised": rng.getrandbits(16 * config.array_depth), "output_push": int(kind == "o"),
         "scored": int(kind in ("s", "z")), "store_s": int(kind == "s"), "store_p": int(kind == "p"),
@@ -70,7 +68,7 @@ def test_random_rows(name, backend):
         later = cycle + latency.SCRATCH
         exact = [int(half_up(value, 1)) for value in z]
         if kind == "o":
-            flags = {name: inputs[f"output_{name}"] for name in FLAGS}
+            flags = {name: inputs[f"finished_{name}"] for name in FLAGS}
             elements = tail if flags["last_chunk"] else config.array_depth
             pushes[cycle] = {"lanes": inputs["normalised"], "elements": elements, "stored": 0, "stored_p": 0} | flags
         elif kind in "sp":

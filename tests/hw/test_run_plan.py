@@ -9,7 +9,7 @@ from golden.config import NAMED
 from golden.layout import Layout
 from hw.ports import OPERANDS, Descriptor
 from hw.run_plan import ENDS, Plan, product_bits, run_plan
-from hw.run_registers import Run
+from hw.run_registers import Faults, Run
 from hw.signals import bit, unsigned
 from tests.hw.descriptors import descriptor_fields, job, named, plan_fields, random_job, random_place, run_fields
 from tests.hw.flow import CONFIGS
@@ -22,7 +22,7 @@ LAST = ("k_begin", "v_begin")  # of the plan, complete three cycles after the re
 def ports(config):
     run_ = Run(config)
     return {name: bit() for name in ("reset", "load", "far_product", "walk", "judge")} | {
-        "descriptor": Descriptor(), "run": run_, "plan": Plan(config), "ends": unsigned(ENDS),
+        "descriptor": Descriptor(), "run": run_, "faults": Faults(config), "plan": Plan(config), "ends": unsigned(ENDS),
         "product": unsigned(product_bits(config)), "remainder": unsigned(len(run_.group)),
     }  # fmt: skip
 
@@ -52,7 +52,7 @@ class Script:
         self.inputs.append(before | {"load": load, "reset": reset} | fields)
 
     def names(self):
-        return [name for name in self.watched if name.startswith(("descriptor_", "run_"))]
+        return [name for name in self.watched if name.startswith(("descriptor_", "run_", "faults_"))]
 
     def add(self, run_, place: Layout, cut=None):
         """Load a descriptor; the registers have it from the next cycle on. cut: reset after that many cycles."""
@@ -60,7 +60,7 @@ class Script:
         far = {f"{stride}_far": int(self.rng.random() < 0.2) for stride in STRIDES}
         self.cycle(load=1, **named("descriptor", descriptor_fields(run_, place)))
         begun, check = len(self.inputs) - 1, latency.check(run_)
-        held = named("run", fields | far)
+        held = named("run", fields) | named("faults", fields | far)
         held = {name: value for name, value in held.items() if name in self.watched}
         for _ in range(check + 2 if cut is None else cut):
             self.cycle(**held)
