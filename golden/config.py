@@ -43,6 +43,8 @@ class EngineConfig:
         max_rows: largest block of query rows, R.
         max_keys: largest number of queries and of keys.
         memory_bytes: size of the memory behind the port.
+        softmax_lanes: scores of a row that are scaled and exponentiated a cycle, so that softmax takes a row every
+            array_keys / softmax_lanes cycles; None for array_keys, a row a cycle.
 
     Raises:
         ConfigError: if a parameter is out of range.
@@ -57,6 +59,7 @@ class EngineConfig:
     max_rows: int
     max_keys: int
     memory_bytes: int
+    softmax_lanes: int | None = None
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name.isidentifier() or not self.name.isascii():
@@ -65,6 +68,8 @@ class EngineConfig:
             raise ConfigError(f"name must have at most 64 letters, not {len(self.name)}")
         if not isinstance(self.element, str) or self.element not in ELEMENT_BITS:
             raise ConfigError(f"element must be one of {', '.join(ELEMENT_BITS)}, not {self.element!r}")
+        if self.softmax_lanes is None:
+            object.__setattr__(self, "softmax_lanes", self.array_keys)
         for parameter, low, high in (
             ("array_depth", 1, 16),
             ("array_keys", 1, 16),
@@ -73,6 +78,7 @@ class EngineConfig:
             ("max_rows", 1, 64),
             ("max_keys", 16, 32768),
             ("memory_bytes", 256, 1 << 26),
+            ("softmax_lanes", 1, 16),
         ):
             value = getattr(self, parameter)
             if isinstance(value, bool) or not isinstance(value, int):
@@ -87,6 +93,10 @@ class EngineConfig:
             raise ConfigError(f"max_dim must be at least array_depth ({self.array_depth}), not {self.max_dim}")
         if self.max_keys < self.array_keys:
             raise ConfigError(f"max_keys must be at least array_keys ({self.array_keys}), not {self.max_keys}")
+        if self.softmax_lanes > self.array_keys:
+            raise ConfigError(
+                f"softmax_lanes must be at most array_keys ({self.array_keys}), not {self.softmax_lanes}"
+            )
 
     # ---- elements and buffers
 
@@ -129,6 +139,11 @@ class EngineConfig:
     def burst_words(self) -> int:
         """Memory words of the longest burst: a row of Q, K, V, S or P."""
         return max(self.row_words, self.scratch_row_words)
+
+    @property
+    def row_cycles(self) -> int:
+        """Cycles from one row to the next in the softmax row."""
+        return self.array_keys // self.softmax_lanes
 
     @property
     def p_rows(self) -> int:
@@ -189,11 +204,12 @@ class EngineConfig:
             kind = type(record).__name__
             raise ConfigError(f"configuration file {str(path)!r} must hold one JSON object, not a {kind}")
         known = [field.name for field in fields(cls)]
+        optional = ("softmax_lanes",)
         for key in record:
             if key not in known:
                 raise ConfigError(f"unknown parameter {key!r} in {str(path)!r}; known are {', '.join(known)}")
         for key in known:
-            if key not in record:
+            if key not in record and key not in optional:
                 raise ConfigError(f"parameter {key!r} is missing in {str(path)!r}")
         try:
             return cls(**record)

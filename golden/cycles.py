@@ -142,13 +142,13 @@ class _Passes:
     """Passes of rows one after the other, spaced by the loops of the rows' state."""
 
     go: int = -latency.ROW_LOOP
-    rows: int = 0
+    cycles: int = 0
 
-    def start(self, tile: Tile, chunk: int, earliest: int) -> int:
+    def start(self, tile: Tile, chunk: int, earliest: int, row_cycles: int = 1) -> int:
         """Start a pass as early as it may; returns the cycle of its decision."""
         idle = latency.idle(tile.streamed if chunk else tile.again)
-        self.go = max(earliest, self.go + self.rows + idle)
-        self.rows = tile.streamed
+        self.go = max(earliest, self.go + self.cycles + idle)
+        self.cycles = tile.streamed * row_cycles
         return self.go
 
 
@@ -206,36 +206,45 @@ class _Model:
             if room is None:
                 return False
             earliest = max(earliest, room)
-        go = self.score_rows.start(tile, chunk, earliest)
+        apart = self.config.row_cycles if last else 1
+        go = self.score_rows.start(tile, chunk, earliest, apart)
         first = go + READ
         if scored:
             self.k.taken, self.k.complete = go, None
-            self.mm1.append((first, first + tile.streamed))
+            if apart == 1:
+                self.mm1.append((first, first + tile.streamed))
+            else:
+                self.mm1 += [(first + apart * row, first + apart * row + 1) for row in range(tile.streamed)]
         if last:
             self._finish_scores(tile, go, scored)
         self.score_pass = (index + 1, 0) if last else (index, chunk + 1)
         return True
 
     def _finish_scores(self, tile: Tile, go: int, scored: bool) -> None:
-        first = go + READ
+        first, apart = go + READ, self.config.row_cycles
+        last = (tile.streamed - 1) * apart
+        # A pass that takes a row a cycle is ahead of any load into its buffer, which is free at once.
+        until_read = READ + last if apart > 1 else 0
         if scored:
             self.scored += 1
             if tile.last:
                 self.queries += 1
-                self.loader.released["q"].append(go)
+                self.loader.released["q"].append(go + until_read)
         else:
             self.replayed += 1
-            self.loader.released["s"].append(go + latency.replay_read(self.config))
+            free = latency.replay_read(self.config) + (last if apart > 1 else 0)
+            self.loader.released["s"].append(go + free)
         p = first + latency.row_to_p(self.config)
-        self.softmax.append((p - latency.softmax(self.config), p + tile.streamed))
+        self.softmax.append((p - latency.softmax(self.config), p + last + 1))
         if tile.phase in VALUED:
-            self.p_written.append(p + latency.reciprocal_wait(self.config))
+            # P.V takes a row a cycle: where they come more slowly, all of them must be there.
+            self.p_written.append(p + latency.reciprocal_wait(self.config) + (last if apart > 1 else 0))
         if tile.phase in STORED:
-            behind = latency.softmax(self.config) - latency.SCALE if scored else 0  # S is stored, not p
+            behind = latency.softmax(self.config) - latency.scale(self.config) if scored else 0  # S is stored, not p
             queued = p - behind + latency.SCRATCH
             words = -(-2 * tile.keys // self.config.word_bytes)
             ends = [tile.last and row == tile.streamed - 1 for row in range(tile.streamed)]
-            self.pushed += [(queued + row, words, end) for row, end in enumerate(ends)]
+            self.pushed += [(queued + row * apart, words, end) for row, end in enumerate(ends)]
 
     def _p_room(self) -> int | None:
         """When the next tile's rows have room in the P buffer; None if that is not known."""

@@ -33,9 +33,19 @@ def tree(config: EngineConfig) -> int:
     return log2_ceil(config.array_keys)
 
 
+def shared(config: EngineConfig) -> int:
+    """What it takes besides to send a row through fewer lanes than it has: taken over, passed on, put together."""
+    return config.row_cycles + 1 if config.row_cycles > 1 else 0
+
+
+def scale(config: EngineConfig) -> int:
+    """S to z of a whole row."""
+    return SCALE + shared(config)
+
+
 def softmax(config: EngineConfig) -> int:
     """S to p."""
-    return SCALE + CEIL_KEY + tree(config) + MAXIMUM + EXP2
+    return scale(config) + CEIL_KEY + tree(config) + MAXIMUM + EXP2 + shared(config)
 
 
 def row_to_p(config: EngineConfig) -> int:

@@ -146,7 +146,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
     p_shift, p_fresh = unsigned(SHIFT_BITS), bit()
     total, maximum, seen = unsigned(config.sum_bits), signed(MAX_BITS), bit()
     scores_at = out_at + latency.SCORE_SUM
-    z_at, p_at = scores_at + latency.SCALE, latency.row_to_p(config)
+    z_at, p_at = scores_at + latency.scale(config), latency.row_to_p(config)
     p_index_bits = index_bits(config.p_rows)
     p_index, read_index = unsigned(p_index_bits), unsigned(p_index_bits)
     act, act_row, act_shift = unsigned(lanes * (P_BITS + 1)), unsigned(row_bits), unsigned(SHIFT_BITS)
@@ -233,8 +233,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
         ),
         leaving_rows(
             clk, reset, run.tail_elements, normalised, output_push, finished, later(unscaled, z_at, True),
-            later(stores_s, z_at, True), z, z_out_of_range, later(visible, latency.SCALE), later(row.keys, z_at),
-            later(row.last_stored, z_at), later(stores_p, p_at, True), p, later(row.keys, p_at),
+            later(stores_s, z_at, True), z, z_out_of_range, later(visible, latency.scale(config)),
+            later(row.keys, z_at), later(row.last_stored, z_at), later(stores_p, p_at, True), p, later(row.keys, p_at),
             later(row.last_stored, p_at), push, leaving, out_of_range, config,
         ),
         writer(

@@ -46,7 +46,8 @@ def score_sequencer(
     tile_pop: with the go of a tile's last chunk; value_tile: the same for tiles that go on to P.V; q_release: with that
     of a block's last tile; s_release: a slot of S and P has been read; read_row, read_chunk, mask: Q buffer read
     port; s_row: row in the slots of S and P; with them valid, scored (of Q.K^T), swap (first row of
-    its pass), first_chunk, last_chunk, pass_row (first row of a tile that goes on to P.V), row: RowFlags.
+    its pass), first_chunk, last_chunk, pass_row (first row of a tile that goes on to P.V,
+    or the last one where they come more slowly than a row a cycle), row: RowFlags.
     """
     capacity, store_capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1
@@ -62,6 +63,11 @@ def score_sequencer(
     final_end, fresh_from, row_end = (unsigned(len(tile.first_row)) for _ in range(3))
     block_end, streamed = bit(), unsigned(row_bits)  # rows of the pass read so far
     spaced, room = bit(), bit()
+    # Rows that go on to softmax come as fast as it takes them.
+    running, slow, scoring, row_gap = bit(), bit(), bit(), config.row_cycles - 1
+    # Buffers are free when their rows are read: a pass that takes a row a cycle is ahead of any load.
+    q_taken, slot_read = bit(), bit()
+    apart = unsigned(max(1, row_gap.bit_length()))
 
     @always_comb
     def kind():
@@ -72,7 +78,7 @@ def score_sequencer(
     @always_comb
     def decide():
         last.next = replay or chunk + 1 == run.qk_chunks
-        spaced.next = (not valid or left == 0) and (
+        spaced.next = (not running or (left == 0 and apart == 0)) and (
             (chunk == 0 and idle >= tile.idle) or (chunk != 0 and idle + tile.streamed >= loop)
         )
 
@@ -96,23 +102,30 @@ def score_sequencer(
         go_scores.next = go and not replay
         tile_pop.next = go and last
         value_tile.next = go and last and values
-        q_release.next = go and last and tile.last and not replay
+        q_taken.next = go and last and tile.last and not replay
         last_go.next = go and replay
 
     @always(clk.posedge)
     def passes():
         if reset:
+            running.next = False
             valid.next = False
             scored.next = False
             swap.next = False
+            apart.next = 0
             chunk.next = 0
             bank.next = False
             slot.next = False
             idle.next = loop
         else:
             if go:
+                running.next = True
                 valid.next = True
                 scored.next = not replay
+                apart.next = 0
+                slow.next = last
+                if last:
+                    apart.next = row_gap
                 left.next = tile.streamed - 1
                 pass_chunk.next = chunk
                 pass_bank.next = bank
@@ -127,14 +140,25 @@ def score_sequencer(
                     chunk.next = 0
                     if tile.last and not replay:
                         bank.next = not bank
-            elif valid and left != 0:
-                left.next = left - 1
-            else:
+            elif apart != 0:
+                apart.next = apart - 1
                 valid.next = False
                 scored.next = False
+            elif running and left != 0:
+                left.next = left - 1
+                valid.next = True
+                scored.next = scoring
+                if slow:
+                    apart.next = row_gap
+            else:
+                running.next = False
+                valid.next = False
+                scored.next = False
+            if go:
+                scoring.next = not replay
             swap.next = go
-            # Cycles since the last row of a pass was read, 0 while rows are.
-            if go or (valid and left != 0):
+            # Cycles since the last row of a pass had its turn, 0 while rows have.
+            if go or (running and (left != 0 or apart != 0)):
                 idle.next = 0
             elif idle < loop:
                 idle.next = idle + 1
@@ -157,7 +181,7 @@ def score_sequencer(
             fresh_from.next = tile.fresh_from
             row_end.next = tile.first_row + tile.streamed
             block_end.next = tile.last
-        elif valid and left != 0:
+        elif running and left != 0 and apart == 0:
             row.row.next = row.row + 1
             streamed.next = streamed + 1
             if member + 1 == run.group:
@@ -186,9 +210,9 @@ def score_sequencer(
                 store_free.next = store_free - tile.streamed
             elif stored:
                 store_free.next = store_free + 1
-            if q_done and not q_release:
+            if q_done and not q_taken:
                 q_ready.next = q_ready + 1
-            elif q_release and not q_done:
+            elif q_taken and not q_done:
                 q_ready.next = q_ready - 1
             if s_done and not last_go:
                 s_ready.next = s_ready + 1
@@ -202,8 +226,6 @@ def score_sequencer(
             mask.next = run.qk_mask
         else:
             mask.next = all_elements
-        pass_row.next = swap and last_chunk and row.to_values
-
     @always_comb
     def flags():
         row.start.next = row.row >= fresh_from
@@ -211,9 +233,25 @@ def score_sequencer(
         row.last_final.next = row.row + 1 == final_end
         row.last_stored.next = row.row + 1 == row_end and block_end
 
+    if row_gap == 0:
+
+        @always_comb
+        def start_values():
+            pass_row.next = swap and last_chunk and row.to_values
+            q_release.next = q_taken
+            slot_read.next = last_go
+
+    else:
+
+        @always_comb
+        def start_values():
+            pass_row.next = valid and left == 0 and last_chunk and row.to_values
+            q_release.next = valid and left == 0 and last_chunk and block_end and not row.replayed
+            slot_read.next = valid and left == 0 and row.replayed
+
     return (
-        kind, decide, enough, start_pass, pops, passes, rows, room_left, read, flags,
+        start_values, kind, decide, enough, start_pass, pops, passes, rows, room_left, read, flags,
         place(pass_bank, row.row, read_row),
         place(pass_slot, streamed, s_row),
-        delay(clk, last_go, s_release, latency.replay_read(config), reset),
+        delay(clk, slot_read, s_release, latency.replay_read(config) - (row_gap > 0), reset),
     )  # fmt: skip

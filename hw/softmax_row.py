@@ -6,11 +6,10 @@ from golden import latency
 from golden.formats import MAX_BITS, P_BITS, SHIFT_BITS, Z_BITS
 from golden.naive import S_BITS, S_SHIFT
 from hw.delay import Delays, delay
-from hw.exp2 import exp2
 from hw.running_maximum import running_maximum
 from hw.running_sum import running_sum
-from hw.scale import scale
 from hw.signals import bit, join, signed, split, to_signed, unsigned
+from hw.softmax_lanes import exp2_lanes, scale_lanes
 from hw.trees import adder_tree, row_maximum
 
 
@@ -21,22 +20,23 @@ def softmax_row(
 ):  # fmt: skip
     """Turn a row of scores into p = 2**(z - m), m the running integer maximum, and keep m and l of each row.
 
-    Latency: s to p, golden.latency.softmax; p to total, the levels of the adder tree + 1. Throughput: one row a cycle,
-    never stalls; a row may come again after 6 cycles.
+    Latency: s to p, golden.latency.softmax; p to total, the levels of the adder tree + 1. Throughput: one row
+    in config.row_cycles, never stalls; a row may come again after 6 cycles.
 
     Rows of S and P that come back from memory take the same way: S in place of z, P in place of p.
 
     Ports: clk, reset; valid, s (C signed scores), row, start (the row's first tile), visible (a bit for each key of the
     tile: the row sees it): together; mantissa, shift: score scale, constant during a run; replayed, replayed_p: with s,
     the row is one of S or P, one of P; keeps_maximum: m is known, and so is whether the row sees a key; stored_s: C
-    lanes s8.8 of S, SCALE cycles after s; stored_p: C lanes UQ0.16 of P, with p; scored (C lanes s20.9, z without
-    its last bits), out_of_range (a bit a lane: visible, and saturated): what became of s after SCALE cycles; p: C
-    lanes UQ1.16, with p_valid, p_row, p_shift (rescale of l and O) and p_fresh (replace l and O instead of rescaling
-    them); total (l), total_maximum (m), total_seen: state of the row after this tile.
+    lanes s8.8 of S, golden.latency.scale after s; stored_p: C lanes UQ0.16 of P, with p; scored (C lanes s20.9, z
+    without its last bits), out_of_range (a bit a lane: visible, and saturated): what became of s then; p: C lanes
+    UQ1.16, with p_valid, p_row, p_shift (rescale of l and O) and p_fresh (replace l and O instead of rescaling them);
+    total (l), total_maximum (m), total_seen: state of the row after this tile.
     """
     lanes = config.array_keys
     tree = latency.tree(config)
-    top_at = latency.SCALE + latency.CEIL_KEY + tree
+    z_at = latency.scale(config)
+    top_at = z_at + latency.CEIL_KEY + tree
     maximum_at = top_at + latency.MAXIMUM
     shift_at = maximum_at + 2
     p_at = latency.softmax(config)
@@ -56,16 +56,18 @@ def softmax_row(
     rescale, fresh, seen = unsigned(SHIFT_BITS), bit(), bit()
     any_visible, restart, replace = bit(), bit(), bit()
 
-    visible_z = later(visible, latency.SCALE)
-    visible_exp2 = later(visible_z, maximum_at + 1 - latency.SCALE)
+    visible_z = later(visible, z_at)
+    visible_maximum = later(visible_z, maximum_at - z_at)
     row_top = later(row, top_at)
-    visible_p = later(visible_exp2, p_at - maximum_at - 1)
+    visible_p = later(visible_maximum, p_at - maximum_at)
     start_top, keeps_top = later(start, top_at), later(keeps_maximum, top_at)
-    replayed_z = later(replayed, latency.SCALE)
+    replayed_z = later(replayed, z_at)
     start_shift, keeps_shift = later(start_top, shift_at - top_at), later(keeps_top, shift_at - top_at)
     replayed_p_p = later(replayed_p, p_at)
-    visible_top = later(visible_z, top_at - latency.SCALE)
-    valid_top = bit()
+    visible_top = later(visible_z, top_at - z_at)
+    valid_top, valid_maximum = bit(), None
+    if config.row_cycles > 1:
+        valid_maximum = later(valid_top, latency.MAXIMUM, True)
 
     @always_comb
     def sees():
@@ -75,20 +77,18 @@ def softmax_row(
         replace.next = (fresh and not keeps_shift) or (start_shift and keeps_shift)
 
     s_lanes, p_lanes = split(stored_s, lanes), split(stored_p, lanes)
-    for lane, score in enumerate(split(s, lanes)):
-        value = signed(config.score_bits)
+    for lane in range(lanes):
         instances += [
-            to_signed(score, value),
-            scale(clk, value, mantissa, shift, z[lane], over[lane]),
             choose_s(replayed_z, s_lanes[lane], z[lane], used[lane]),
-            delay(clk, used[lane], z_late[lane], maximum_at - latency.SCALE),
+            delay(clk, used[lane], z_late[lane], maximum_at - z_at),
             gate(over[lane], visible_z(lane), over_visible[lane]),
-            exp2(clk, maximum, z_late[lane], visible_exp2(lane), computed[lane]),
             choose_p(replayed_p_p, p_lanes[lane], visible_p(lane), computed[lane], probabilities[lane]),
         ]
     total_addend = unsigned(P_BITS + tree)
     instances += [
         sees,
+        scale_lanes(clk, valid, s, mantissa, shift, z, over, config),
+        exp2_lanes(clk, valid_maximum, maximum, z_late, visible_maximum, computed, config),
         delay(clk, valid, valid_top, top_at, reset),
         join([value(Z_BITS, S_SHIFT - 1) for value in z], scored),
         join(used, packed_z),

@@ -48,6 +48,8 @@ def test_named_are_all_in_the_design():
         ({"max_dim": 257}, "max_dim must be between 1 and 256, not 257"),
         ({"max_dim": 48}, "max_dim must be a power of two, such as 32 or 64, not 48"),
         ({"max_rows": -4}, "max_rows must be between 1 and 64, not -4"),
+        ({"softmax_lanes": 8}, "softmax_lanes must be at most array_keys (4), not 8"),
+        ({"softmax_lanes": 3}, "softmax_lanes must be a power of two, such as 2 or 4, not 3"),
         ({"max_keys": 8}, "max_keys must be between 16 and 32768, not 8"),
         ({"memory_bytes": 1 << 27}, "memory_bytes must be between 256 and 67108864, not 134217728"),
         ({"max_dim": 16.0}, "max_dim must be a whole number, not 16.0"),

@@ -81,8 +81,16 @@ ARRAYS = [
     EngineConfig("wide8x16", "int8", 8, 16, 8, 32, 32, 256, 65536),
     EngineConfig("tall16x4", "q8.8", 16, 4, 8, 32, 16, 256, 65536),
     EngineConfig("lane1x2", "int8", 1, 2, 16, 8, 8, 64, 16384),
+    EngineConfig("shared8x8", "int8", 8, 8, 8, 64, 32, 256, 65536, softmax_lanes=2),
+    EngineConfig("one_lane", "q8.8", 4, 16, 4, 16, 16, 256, 65536, softmax_lanes=1),
     EngineConfig("short4x16", "int8", 4, 16, 2, 16, 4, 64, 16384),
 ]
+
+
+def test_softmax_lanes_that_a_row_shares():
+    config = replace(TINY, name="shared", softmax_lanes=2)
+    play_seeds(config, range(60))
+    play_seeds(config, range(60, 90), stalled=True)
 
 
 @pytest.mark.slow
