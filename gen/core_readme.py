@@ -63,7 +63,7 @@ descriptor need not stay. `status_done` then says that the run is complete, `sta
 
 
 def _parameters(config: EngineConfig) -> str:
-    return "\n".join(f"| {name} | {value} |" for name, value in json.loads(config.to_json()).items())
+    return "\n".join(f"| {name} | {"as array_keys" if value is None else value} |" for name, value in json.loads(config.to_json()).items())
 
 
 def _units(config: EngineConfig) -> str:

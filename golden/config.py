@@ -68,8 +68,6 @@ class EngineConfig:
             raise ConfigError(f"name must have at most 64 letters, not {len(self.name)}")
         if not isinstance(self.element, str) or self.element not in ELEMENT_BITS:
             raise ConfigError(f"element must be one of {', '.join(ELEMENT_BITS)}, not {self.element!r}")
-        if self.softmax_lanes is None:
-            object.__setattr__(self, "softmax_lanes", self.array_keys)
         for parameter, low, high in (
             ("array_depth", 1, 16),
             ("array_keys", 1, 16),
@@ -81,6 +79,8 @@ class EngineConfig:
             ("softmax_lanes", 1, 16),
         ):
             value = getattr(self, parameter)
+            if parameter == "softmax_lanes" and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int):
                 raise ConfigError(f"{parameter} must be a whole number, not {value!r}")
             if not low <= value <= high:
@@ -93,7 +93,7 @@ class EngineConfig:
             raise ConfigError(f"max_dim must be at least array_depth ({self.array_depth}), not {self.max_dim}")
         if self.max_keys < self.array_keys:
             raise ConfigError(f"max_keys must be at least array_keys ({self.array_keys}), not {self.max_keys}")
-        if self.softmax_lanes > self.array_keys:
+        if self.softmax_units > self.array_keys:
             raise ConfigError(
                 f"softmax_lanes must be at most array_keys ({self.array_keys}), not {self.softmax_lanes}"
             )
@@ -141,9 +141,14 @@ class EngineConfig:
         return max(self.row_words, self.scratch_row_words)
 
     @property
+    def softmax_units(self) -> int:
+        """Units of scale and of exp2."""
+        return self.array_keys if self.softmax_lanes is None else self.softmax_lanes
+
+    @property
     def row_cycles(self) -> int:
         """Cycles from one row to the next in the softmax row."""
-        return self.array_keys // self.softmax_lanes
+        return self.array_keys // self.softmax_units
 
     @property
     def p_rows(self) -> int:

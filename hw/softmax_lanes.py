@@ -11,14 +11,14 @@ from hw.signals import bit, join, signed, split, to_signed, unsigned
 
 @block
 def scale_lanes(clk, valid, s, mantissa, shift, z, over, config):
-    """z and over of each of a row's C scores, by config.softmax_lanes units (see scale).
+    """z and over of each of a row's C scores, by config.softmax_units units (see scale).
 
     Latency: golden.latency.scale. Throughput: one row in config.row_cycles.
 
     valid: the row is there (of no importance if there is a unit for each score); s: C signed scores; z: list of C
     signed s20.12; over: list of C bits.
     """
-    keys, lanes, bits = config.array_keys, config.softmax_lanes, config.score_bits
+    keys, lanes, bits = config.array_keys, config.softmax_units, config.score_bits
     part, row = s, unsigned(keys * (Z_BITS + 1))
     instances = []
     if lanes < keys:
@@ -41,14 +41,14 @@ def scale_lanes(clk, valid, s, mantissa, shift, z, over, config):
 
 @block
 def exp2_lanes(clk, valid, maximum, z, visible, p, config):
-    """p of each of a row's C scores, by config.softmax_lanes units (see exp2).
+    """p of each of a row's C scores, by config.softmax_units units (see exp2).
 
     Latency: EXP2 + shared (golden.latency). Throughput: one row in config.row_cycles.
 
     valid: the row is there, None if there is a unit for each score; maximum: m of the row, an integer; z: list of C
     signed s20.12; visible: a bit a lane; p: list of C UQ1.16.
     """
-    keys, lanes = config.array_keys, config.softmax_lanes
+    keys, lanes = config.array_keys, config.softmax_units
     m, row, part = signed(MAX_BITS), unsigned(keys * (Z_BITS + 1)), unsigned(lanes * (Z_BITS + 1))
     whole = unsigned(keys * P_BITS)
     entries = [unsigned(Z_BITS + 1) for _ in range(keys)]
