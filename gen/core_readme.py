@@ -63,7 +63,8 @@ descriptor need not stay. `status_done` then says that the run is complete, `sta
 
 
 def _parameters(config: EngineConfig) -> str:
-    return "\n".join(f"| {name} | {"as array_keys" if value is None else value} |" for name, value in json.loads(config.to_json()).items())
+    values = json.loads(config.to_json()).items()
+    return "\n".join(f"| {name} | {'as array_keys' if value is None else value} |" for name, value in values)
 
 
 def _units(config: EngineConfig) -> str:
