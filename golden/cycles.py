@@ -7,21 +7,19 @@ Only memory writes are different: they take the cycles that reads leave free.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from golden import latency
-from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS, EngineConfig
+from golden.config import EngineConfig
 from golden.job import Job
 from golden.layout import state_words
-from golden.schedule import Phase, Tile, load_order, walk
+from golden.load_times import LoadTimes
+from golden.schedule import Phase, Tile, walk
 from golden.write_order import WriteOrder
 
-DATA = 2  # last word on the memory port to "load complete", besides the memory's latency
 READ = 1  # pass decided to its first row being read
-WALK = 4  # last load of a tile planned to the next tile's first
-SKIP = 2  # for each tile that the walk passes over
 SCORED = (Phase.FLASH, Phase.SCORES)
 VALUED = (Phase.FLASH, Phase.VALUES)
 STORED = (Phase.SCORES, Phase.EXP)
@@ -32,7 +30,8 @@ class Cycles:
     """busy: start accepted to last write accepted; compute: first row read for Q.K^T to last row normalised.
 
     memory_stall: cycles in which neither array takes a row while a load is under way. Intervals [first, end) of cycles:
-    loads: (operand, first request to last word); mm1, mm2: passes; softmax: rows of a tile; writes: (first, end, O).
+    loads: (operand, first request, last word); mm1, mm2: passes; softmax: rows of a tile; writes: of an entry of the
+    output queue.
     """
 
     busy: int
@@ -46,73 +45,12 @@ class Cycles:
 
 
 @dataclass
-class _Loader:
-    """Bursts in static order, each load as soon as a buffer is free; the memory port is theirs when they want it."""
-
-    config: EngineConfig
-    job: Job
-    ready: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in "kqvs"})
-    released: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in "kqvs"})
-    port: list[tuple[int, int]] = field(default_factory=list)  # cycles [first, end) in which reads have the port
-    loads: list[tuple[str, int, int]] = field(default_factory=list)  # operand, requested, complete
-    fences: list[int] = field(default_factory=list)  # NAIVE: a block's S, P or O is in memory
-
-    def __post_init__(self):
-        slots = {"k": KEY_SLOTS, "q": QUERY_SLOTS, "v": VALUE_SLOTS, "s": SCRATCH_SLOTS}
-        self.slots = slots if self.job.overlap else dict.fromkeys(slots, 1)
-        self.order = list(load_order(self.config, self.job))
-        self.next = 0
-        self.planned, self.taken, self.last_burst = latency.check(self.job), 0, 0
-        self.record = self.planned + 1  # the walker has the record of the next tile
-        self.needed_fences = 0
-
-    @property
-    def fenced(self) -> bool:
-        """Whether the next load waits for a fence that is not known yet."""
-        return self.next < len(self.order) and self.needed_fences > len(self.fences)
-
-    def step(self) -> bool:
-        """Place the next load if a buffer for it is known to become free."""
-        if self.next == len(self.order) or self.fenced:
-            return False
-        kind, tile = self.order[self.next]
-        waits_for = len(self.ready[kind]) - self.slots[kind]
-        if waits_for >= len(self.released[kind]):
-            return False
-        free = self.released[kind][waits_for] + 1 if waits_for >= 0 else 0
-        if tile.first and self.needed_fences:
-            free = max(free, self.fences[self.needed_fences - 1] + 1)
-        rows = {"q": tile.rows, "s": tile.streamed}.get(kind, tile.keys)
-        words = self._words(kind, tile)
-        self.planned = max(self.planned + 1, self.taken, free, self.record)
-        self.taken = max(self.planned + 1, self.last_burst)
-        first = max(self.taken + 1, self.port[-1][1] if self.port else 0)
-        end = first + rows * words
-        self.last_burst = end - words
-        self.port.append((first, end))
-        self.ready[kind].append(end - 1 + self.job.latency + DATA)
-        operand = "p" if kind == "s" and tile.phase == Phase.VALUES else kind
-        self.loads.append((operand, self.taken + 1, self.ready[kind][-1]))
-        self.next += 1
-        if self.next < len(self.order) and self.order[self.next][1] is not tile:
-            self.record = self.planned + WALK + SKIP * self.order[self.next][1].skipped
-            if tile.last and tile.phase in (Phase.SCORES, Phase.EXP, Phase.VALUES):
-                self.needed_fences += 1
-        return True
-
-    def _words(self, kind: str, tile: Tile) -> int:
-        if kind == "s":
-            return -(-2 * tile.keys // self.config.word_bytes)
-        return self.config.words(self.job.value_dim if kind == "v" else self.job.dim)
-
-
-@dataclass
 class _Weights:
     """When the weights of each pass of an array are complete: shifted in while the pass before runs."""
 
     config: EngineConfig
     chunks: int
-    loader: _Loader
+    loader: LoadTimes
     kind: str
     complete: int | None = None  # weights of the next pass, once known
     read: int = -1  # last read of the weight feeder
@@ -157,7 +95,7 @@ class _Model:
         self.config, self.job = config, job
         self.tiles = list(walk(config, job))
         self.valued = [tile for tile in self.tiles if tile.phase in VALUED]
-        self.loader = _Loader(config, job)
+        self.loader = LoadTimes(config, job)
         self.k = _Weights(config, config.chunks(job.dim), self.loader, "k")
         self.v = _Weights(config, config.chunks(job.value_dim), self.loader, "v")
         self.score_rows, self.value_rows = _Passes(), _Passes()
@@ -170,6 +108,7 @@ class _Model:
             self.p_rows.append(self.p_rows[-1] + tile.streamed)
         self.p_oldest = 0
         self.mm1: list[tuple[int, int]] = []
+        self.mm1_rows: list[int] = []  # cycles in which a row enters Q.K^T
         self.mm2: list[tuple[int, int]] = []
         self.softmax: list[tuple[int, int]] = []
         self.pushed: list[tuple[int, int, bool]] = []  # queued, words, last of a block (NAIVE)
@@ -211,10 +150,8 @@ class _Model:
         first = go + READ
         if scored:
             self.k.taken, self.k.complete = go, None
-            if apart == 1:
-                self.mm1.append((first, first + tile.streamed))
-            else:
-                self.mm1 += [(first + apart * row, first + apart * row + 1) for row in range(tile.streamed)]
+            self.mm1.append((first, first + apart * tile.streamed))
+            self.mm1_rows += range(*self.mm1[-1], apart)
         if last:
             self._finish_scores(tile, go, scored)
         self.score_pass = (index + 1, 0) if last else (index, chunk + 1)
@@ -309,7 +246,8 @@ class _Model:
         busy, last_push = self.writer.popped[-1], self.pushed[-1][0]
         first_row = self.mm1[0][0]
         waiting = _marked(((first, end) for _, first, end in self.loader.loads), busy)
-        waiting &= ~_marked(self.mm1, busy) & ~_marked(self.mm2, busy)
+        waiting &= ~_marked(self.mm2, busy)
+        waiting[self.mm1_rows] = False
         return Cycles(
             busy, last_push - first_row + 1, int(waiting.sum()), self.loader.loads, self.mm1, self.softmax, self.mm2,
             self.writer.written,
