@@ -209,7 +209,7 @@ def test_sentences_that_are_too_long(refused, tmp_path):
     small = dataclasses.replace(NAMED["base"], name="small", memory_bytes=4096)
     (tmp_path / "small.json").write_text(small.to_json())
     assert refused("hi", "word " * 40, "--config", tmp_path / "small.json") == (
-        "memory of small is too small: the head needs 6720 bytes, memory_bytes is 4096; use a configuration with more "
+        "memory of small is too small: the run needs 6720 bytes, memory_bytes is 4096; use a configuration with more "
         "memory or a shorter sequence"
     )
 
