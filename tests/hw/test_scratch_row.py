@@ -34,7 +34,7 @@ def check(rows, lanes, backend):
         s = [int(saturate(value, S_BITS)) for value in exact]
         # What S is of the whole z: the bits below are of no importance.
         assert s == [int(saturate(half_up(value << KEPT, S_SHIFT), S_BITS)) for value in z]
-        over = sum(1 << lane for lane in range(lanes) if exact[lane] != s[lane]) & visible if take else 0
+        over = sum(1 << lane for lane in range(lanes) if exact[lane] != s[lane]) & visible
         stored = [value & (1 << S_BITS) - 1 for value in s] if take else [min(value, P_LIMIT) for value in p]
         assert unpack(trace["lanes_out"][cycle + latency.SCRATCH], S_BITS, lanes) == stored, cycle
         assert trace["out_of_range"][cycle + 1] == over, cycle
