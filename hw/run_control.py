@@ -70,11 +70,11 @@ def run_control(
 
     @always_comb
     def saturations():
-        count = intbv(0)[count_bits:]
+        hits = intbv(0)[count_bits:]
         for lane in range(lanes):
             if out_of_range[lane]:
-                count[:] = count + 1
-        saturated.next = count
+                hits[:] = hits + 1
+        saturated.next = hits
 
     @always(clk.posedge)
     def count():
