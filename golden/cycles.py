@@ -8,6 +8,7 @@ Only memory writes are different: they take the cycles that reads leave free.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -262,6 +263,7 @@ def _marked(intervals, busy: int) -> np.ndarray:
     return marked
 
 
+@lru_cache(maxsize=16)  # who simulates a run needs it, and who compares
 def cycles(config: EngineConfig, job: Job) -> Cycles:
     """Busy and compute cycles of one run, exactly, and when each part of the engine works."""
     return _Model(config, job).run()
