@@ -19,24 +19,27 @@ def scale_lanes(clk, valid, s, mantissa, shift, z, over, config):
     signed s20.12; over: list of C bits.
     """
     keys, lanes, bits = config.array_keys, config.softmax_units, config.score_bits
-    part, row = s, unsigned(keys * (Z_BITS + 1))
-    instances = []
-    if lanes < keys:
-        part = unsigned(lanes * bits)
-        instances.append(hand_out(clk, valid, s, part))
-    results = []
-    for score in split(part, lanes):
-        value, scaled, saturated, result = signed(bits), signed(Z_BITS), bit(), unsigned(Z_BITS + 1)
-        instances += [
-            to_signed(score, value),
-            scale(clk, value, mantissa, shift, scaled, saturated),
-            join([scaled, saturated], result),
+    if lanes == keys:
+        return [
+            scale_slice(clk, score, mantissa, shift, z[lane], over[lane]) for lane, score in enumerate(split(s, lanes))
         ]
+    part, row = unsigned(lanes * bits), unsigned(keys * (Z_BITS + 1))
+    instances, results = [hand_out(clk, valid, s, part)], []
+    for score in split(part, lanes):
+        scaled, saturated, result = signed(Z_BITS), bit(), unsigned(Z_BITS + 1)
+        instances += [scale_slice(clk, score, mantissa, shift, scaled, saturated), join([scaled, saturated], result)]
         results.append(result)
-    instances.append(gather(clk, results, row, keys // lanes))
+    instances.append(gather(clk, results, row))
     for index, result in enumerate(split(row, keys)):
         instances += [to_signed(result(Z_BITS, 0), z[index]), delay(clk, result(Z_BITS), over[index], 0)]
     return instances
+
+
+@block
+def scale_slice(clk, score, mantissa, shift, z, over):
+    """scale of a slice, which is unsigned."""
+    value = signed(len(score))
+    return to_signed(score, value), scale(clk, value, mantissa, shift, z, over)
 
 
 @block
@@ -49,15 +52,15 @@ def exp2_lanes(clk, valid, maximum, z, visible, p, config):
     signed s20.12; visible: a bit a lane; p: list of C UQ1.16.
     """
     keys, lanes = config.array_keys, config.softmax_units
+    if lanes == keys:
+        late = unsigned(keys)
+        units = [exp2(clk, maximum, z[lane], late(lane), p[lane]) for lane in range(keys)]
+        return delay(clk, visible, late, 1), units
     m, row, part = signed(MAX_BITS), unsigned(keys * (Z_BITS + 1)), unsigned(lanes * (Z_BITS + 1))
-    whole = unsigned(keys * P_BITS)
+    whole, results = unsigned(keys * P_BITS), []
     entries = [unsigned(Z_BITS + 1) for _ in range(keys)]
-    instances = [join([z[lane], visible(lane)], entries[lane]) for lane in range(keys)] + [join(entries, row)]
-    if lanes < keys:
-        instances += [hand_out(clk, valid, row, part), hold(clk, valid, maximum, m)]
-    else:
-        instances += [delay(clk, row, part, 0), delay(clk, maximum, m, 0)]
-    results = []
+    instances = [join([z[lane], visible(lane)], entries[lane]) for lane in range(keys)]
+    instances += [join(entries, row), hand_out(clk, valid, row, part), hold(clk, valid, maximum, m)]
     for entry in split(part, lanes):
         value, late, result = signed(Z_BITS), bit(), unsigned(P_BITS)
         instances += [
@@ -66,7 +69,7 @@ def exp2_lanes(clk, valid, maximum, z, visible, p, config):
             exp2(clk, m, value, late, result),
         ]
         results.append(result)
-    instances.append(gather(clk, results, whole, keys // lanes))
+    instances.append(gather(clk, results, whole))
     return instances, [delay(clk, value, p[index], 0) for index, value in enumerate(split(whole, keys))]
 
 
@@ -103,11 +106,9 @@ def hold(clk, valid, value, held):
 
 
 @block
-def gather(clk, results, row, parts):
-    """A row of the results of so many cycles, the first ones lowest, a cycle after the last; of one cycle, at once."""
-    if parts == 1:
-        return join(results, row)
-    part = unsigned(len(row) // parts)
+def gather(clk, results, row):
+    """A row of the results of several cycles, the first ones lowest, a cycle after the last."""
+    part = unsigned(sum(len(result) for result in results))
     bits, total = len(part), len(row)
 
     @always(clk.posedge)
