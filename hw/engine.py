@@ -151,16 +151,18 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
     p_index, read_index = unsigned(p_index_bits), unsigned(p_index_bits)
     act, act_row, act_shift = unsigned(lanes * (P_BITS + 1)), unsigned(row_bits), unsigned(SHIFT_BITS)
     act_fresh, act_final, act_last_final = bit(), bit(), bit()
-    visible, replayed, replayed_p = unsigned(lanes), later(row.replayed, scores_at), later(row.replayed_p, scores_at)
+    seen_keys = unsigned(lanes)
+    visible = later(seen_keys, scores_at - 2)
+    replayed, replayed_p = later(row.replayed, scores_at), later(row.replayed_p, scores_at)
     from_memory, z = unsigned(lanes * OUTPUT_BITS), unsigned(lanes * (Z_BITS - S_SHIFT + 1))
     z_out_of_range = unsigned(lanes)
     early_row = later(replay_row, z_at - 2)
     p_write = bit()
-    to_values_p = later(row.to_values, p_at)
+    to_values_p, p_final = later(row.to_values, p_at), later(row.final, p_at)
+    z_keys, z_last = later(row.keys, z_at), later(row.last_stored, z_at)
     instances += [
         visible_keys(
-            clk, run.causal, run.windowed, run.window, later(row.limit, scores_at - 2), later(row.keys, scores_at - 2),
-            visible,
+            clk, run.causal, run.windowed, run.window, row.limit, row.keys, seen_keys,
         ),
         replay_buffer(
             clk, s_write, s_row, write_word, word, early_row, later(early_row, p_at - z_at),
@@ -173,7 +175,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
             z, z_out_of_range, p, p_valid, p_row, p_shift, p_fresh, total, maximum, seen, config,
         ),
         p_buffer(
-            clk, reset, p_write, p, p_row, p_shift, p_fresh, later(row.final, p_at), later(row.last_final, p_at),
+            clk, reset, p_write, p, p_row, p_shift, p_fresh, p_final, later(row.last_final, p_at),
             p_index, read_index, act, act_row, act_shift, act_fresh, act_final, act_last_final, config,
         ),
     ]  # fmt: skip
@@ -227,15 +229,15 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
         output_stage(
             clk, reset, value_valid, read_index, value_chunk, value_last_chunk, value_last, value_end,
             act_row, act_shift, act_fresh, act_final, act_last_final, products,
-            p_write, later(row.final, p_at), p_index, total, maximum, seen,
+            p_write, p_final, p_index, total, maximum, seen,
             normalised, output_push, finished.last_final, finished.last_chunk, finished.last, finished.end,
             debug, config,
         ),
         leaving_rows(
             clk, reset, run.tail_elements, normalised, output_push, finished, later(unscaled, z_at, True),
             later(stores_s, z_at, True), z, z_out_of_range, later(visible, latency.scale(config)),
-            later(row.keys, z_at), later(row.last_stored, z_at), later(stores_p, p_at, True), p, later(row.keys, p_at),
-            later(row.last_stored, p_at), push, leaving, out_of_range, config,
+            z_keys, z_last, later(stores_p, p_at, True), p, later(z_keys, p_at - z_at),
+            later(z_last, p_at - z_at), push, leaving, out_of_range, config,
         ),
         writer(
             clk, reset, walk, begin_run, run, push, leaving, debug.valid, row_state, write, output_pop, stored,
