@@ -57,24 +57,42 @@ def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride
                     on_base.next = next_group
 
     if mark is None:
+        to_row, to_base, to_group, to_query, to_member = on_row, on_base, on_group, on_query, on_member
+        returns = ()
+    else:
+        to_row, to_base, to_group = (wrapping(bits) for _ in range(3))
+        to_query, to_member = unsigned(len(n_q)), unsigned(len(group))
+
+        @always_comb
+        def turn():
+            if rewind:
+                to_row.next = saved_row
+                to_base.next = saved_base
+                to_group.next = saved_group
+                to_query.next = saved_query
+                to_member.next = saved_member
+            else:
+                to_row.next = on_row
+                to_base.next = on_base
+                to_group.next = on_group
+                to_query.next = on_query
+                to_member.next = on_member
 
         @always(clk.posedge)
-        def walk_on():
-            if reset:
-                row.next = 0
-            elif start:
-                row.next = first
-                base.next = first
-                query.next = 0
-                member.next = 0
-            elif step:
-                row.next = on_row
-                base.next = on_base
-                next_group.next = on_group
-                query.next = on_query
-                member.next = on_member
+        def remember():
+            if start:
+                saved_row.next = first
+                saved_base.next = first
+                saved_query.next = 0
+                saved_member.next = 0
+            elif step and mark:
+                saved_row.next = on_row
+                saved_base.next = on_base
+                saved_group.next = on_group
+                saved_query.next = on_query
+                saved_member.next = on_member
 
-        return sums, follow, walk_on
+        returns = turn, remember
 
     @always(clk.posedge)
     def walk():
@@ -85,28 +103,11 @@ def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride
             base.next = first
             query.next = 0
             member.next = 0
-            saved_row.next = first
-            saved_base.next = first
-            saved_query.next = 0
-            saved_member.next = 0
         elif step:
-            if rewind:
-                row.next = saved_row
-                base.next = saved_base
-                next_group.next = saved_group
-                query.next = saved_query
-                member.next = saved_member
-            else:
-                row.next = on_row
-                base.next = on_base
-                next_group.next = on_group
-                query.next = on_query
-                member.next = on_member
-            if mark:
-                saved_row.next = on_row
-                saved_base.next = on_base
-                saved_group.next = on_group
-                saved_query.next = on_query
-                saved_member.next = on_member
+            row.next = to_row
+            base.next = to_base
+            next_group.next = to_group
+            query.next = to_query
+            member.next = to_member
 
-    return sums, follow, walk
+    return sums, follow, returns, walk
