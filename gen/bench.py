@@ -12,7 +12,7 @@ from golden.job import Job
 from golden.layout import Layout, Refusal, extents, layout
 from golden.memory_image import memory_image, to_bytes, to_words, unpack_output, unpack_state, written_bytes
 from golden.schedule import final_order
-from hw.ports import Counters, Descriptor
+from hw.ports import Counters
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Bench:
     def __init__(self, config: EngineConfig, device: Device):
         self.config, self._device = config, device
         self.set, self.get, self.step, self.stall = device.set, device.get, device.step, device.stall
-        self._descriptor, self._counters = Descriptor().names(), Counters().names()
+        self._counters = Counters().names()
 
     @property
     def busy(self) -> bool:

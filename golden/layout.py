@@ -141,14 +141,8 @@ def refusal(config: EngineConfig, job: Job, place: Layout) -> Refusal:
         return Refusal.SCALE
     if any(value % config.word_bytes for value in used_fields(job, place).values()):
         return Refusal.MISALIGNED
-    rows = {
-        "q_stride": config.words(job.dim),
-        "k_stride": config.words(job.dim),
-        "v_stride": config.words(job.value_dim),
-        "o_stride": config.output_words(job.value_dim),
-        "state_stride": state_words(config) if job.state else 0,
-    }
-    if any(getattr(place, name) < words * config.word_bytes for name, words in rows.items()):
+    rows = row_bytes(config, job)
+    if any(getattr(place, f"{name}_stride") < rows[name] for name in rows if name != "state" or job.state):
         return Refusal.STRIDE
     spans = extents(config, job, place)
     for name, (_, end) in spans.items():
@@ -168,28 +162,37 @@ def used_fields(job: Job, place: Layout) -> dict[str, int]:
     return {name: value for name, value in vars(place).items() if not name.startswith(skip or ("-",))}
 
 
-def layout(config: EngineConfig, job: Job) -> Layout:
-    """Pack Q, K, V, O and, where the run has them, (m, l) and scratch into memory, head after head.
-
-    Raises:
-        JobError: they do not fit.
-    """
-    word = config.word_bytes
-    row_bytes = {
-        "q": word * config.words(job.dim),
-        "k": word * config.words(job.dim),
-        "v": word * config.words(job.value_dim),
-        "o": word * config.output_words(job.value_dim),
-        "state": word * state_words(config),
+def row_bytes(config: EngineConfig, job: Job) -> dict[str, int]:
+    """Bytes of memory that a row of each operand takes, padded to words."""
+    words = {
+        "q": config.words(job.dim),
+        "k": config.words(job.dim),
+        "v": config.words(job.value_dim),
+        "o": config.output_words(job.value_dim),
+        "state": state_words(config),
     }
+    return {name: count * config.word_bytes for name, count in words.items()}
+
+
+def pack(config: EngineConfig, job: Job) -> Layout:
+    """Q, K, V, O and, where the run has them, (m, l) and scratch one after the other, whether they fit or not."""
     fields, address = {}, 0
-    for name, stride in row_bytes.items():
+    for name, stride in row_bytes(config, job).items():
         rows, heads = (job.n_kv, job.kv_heads) if name in "kv" else (job.n_q, job.heads)
         fields |= {f"{name}_address": address, f"{name}_stride": stride, f"{name}_head_stride": rows * stride}
         if name != "state" or job.state:
             address += heads * rows * stride
-    place = Layout(**fields, scratch_address=address)
-    needed = word * max(end for _, end in extents(config, job, place).values())
+    return Layout(**fields, scratch_address=address)
+
+
+def layout(config: EngineConfig, job: Job) -> Layout:
+    """Pack a run's operands into memory, head after head.
+
+    Raises:
+        JobError: they do not fit.
+    """
+    place = pack(config, job)
+    needed = config.word_bytes * max(end for _, end in extents(config, job, place).values())
     if needed > config.memory_bytes:
         raise JobError(
             f"memory of {config.name} is too small: the run needs {needed} bytes, "

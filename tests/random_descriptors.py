@@ -8,7 +8,7 @@ import numpy as np
 from gen.simulate import Run
 from golden.config import EngineConfig
 from golden.job import Job
-from golden.layout import STATE_BYTES, Layout, Refusal, refusal
+from golden.layout import Layout, Refusal, refusal, row_bytes
 from golden.memory_image import memory_image, unpack_operands
 
 LATENCIES = (0, 1, 2, 3, 10, 63, 64)
@@ -50,15 +50,8 @@ def _job(config, rng, longest):
 
 def _strewn(config, job, rng) -> Layout | None:
     """The operands in any order, with gaps between them, between heads and between rows; heads within rows at times."""
-    word, fields, address = config.word_bytes, {}, 0
-    row_bytes = {
-        "q": word * config.words(job.dim),
-        "k": word * config.words(job.dim),
-        "v": word * config.words(job.value_dim),
-        "o": word * config.output_words(job.value_dim),
-        "state": word * max(1, STATE_BYTES // word),
-    }
-    for name in rng.permutation([*row_bytes, "scratch"]):
+    word, fields, address, bytes_of = config.word_bytes, {}, 0, row_bytes(config, job)
+    for name in rng.permutation([*bytes_of, "scratch"]):
         address += word * int(rng.choice([0, 0, 1, 5]))
         fields[f"{name}_address"] = address
         if name == "scratch":
@@ -67,7 +60,7 @@ def _strewn(config, job, rng) -> Layout | None:
                 address += tiles * job.q_rows * config.scratch_row_words * word
             continue
         rows, heads = (job.n_kv, job.kv_heads) if name in "kv" else (job.n_q, job.heads)
-        inner, gap = row_bytes[name], word * int(rng.choice([0, 0, 1, 3]))
+        inner, gap = bytes_of[name], word * int(rng.choice([0, 0, 1, 3]))
         if rng.random() < 0.4:  # heads lie within a row of them all
             head_stride, stride = inner + gap, heads * (inner + gap)
         else:

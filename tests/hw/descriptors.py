@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gen.bench import described
 from golden import latency
 from golden.config import EngineConfig
 from golden.job import Job
@@ -17,15 +18,9 @@ def job(n_q=1, n_kv=1, q_rows=1, **fields) -> Job:
     return Job(n_q, n_kv, q_rows=q_rows, **named)
 
 
-def descriptor_fields(run: Job, place: Layout = NOWHERE) -> dict[str, int]:
-    """Values of hw.ports.Descriptor."""
-    fields = {name: int(value) for name, value in vars(run).items() if name not in ("latency", "window")}
-    return fields | {"window": run.window or 0, "windowed": int(run.window is not None)} | vars(place)
-
-
 def run_fields(config: EngineConfig, run: Job, place: Layout = NOWHERE) -> dict[str, int]:
     """Values of hw.run_registers.Run that the controllers read, of a run that is not refused."""
-    fields = descriptor_fields(run, place)
+    fields = described(run, place)
     for name in vars(place):
         fields[name] = fields[name] // config.word_bytes % config.memory_words
     fields["window"] = min(fields["window"], 2 * config.max_keys)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gen.bench import described
 from golden import latency
 from golden.config import EngineConfig
-from golden.job import Job
-from golden.layout import Layout, refusal
+from golden.job import MAX_GROUP, MAX_HEADS, Job
+from golden.layout import Layout, pack, refusal
 from hw.ports import Counters, Descriptor, Status
 from hw.run_control import run_control
 from hw.run_plan import Plan
 from hw.run_registers import Run
 from hw.signals import bit, unsigned
-from tests.hw.descriptors import descriptor_fields, named, random_job
+from tests.hw.descriptors import named, random_job
 from tests.hw.harness import run
 
 WORDS = 4096
@@ -23,28 +24,14 @@ def limits(config: EngineConfig) -> dict[str, int]:
     """Largest legal values of fields, with what is refused on either side."""
     return {
         "n_q": config.max_keys, "n_kv": config.max_keys, "dim": config.max_dim, "value_dim": config.max_dim,
-        "q_rows": config.max_rows, "heads": 256, "group": 64,
+        "q_rows": config.max_rows, "heads": MAX_HEADS, "group": MAX_GROUP,
     }  # fmt: skip
-
-
-def packed(config: EngineConfig, run_: Job) -> Layout:
-    """All operands after one another, whether they fit or not."""
-    word, fields, address = config.word_bytes, {}, 0
-    for name, words in (
-        ("q", config.words(run_.dim)), ("k", config.words(run_.dim)), ("v", config.words(run_.value_dim)),
-        ("o", config.output_words(run_.value_dim)), ("state", max(1, 8 // word)),
-    ):  # fmt: skip
-        rows, heads = (run_.n_kv, run_.kv_heads) if name in "kv" else (run_.n_q, run_.heads)
-        stride = words * word
-        fields |= {f"{name}_address": address, f"{name}_stride": stride, f"{name}_head_stride": rows * stride}
-        address += heads * rows * stride if name != "state" or run_.state else 0
-    return Layout(**fields, scratch_address=address)
 
 
 def random_descriptor(config: EngineConfig, rng) -> tuple[Job, Layout]:
     """A job with packed operands, some of its fields changed: a little, to a limit, or to anything."""
     run_ = random_job(config, rng, 12)
-    place = packed(config, run_)
+    place = pack(config, run_)
     for _ in range(rng.choice((0, 1, 1, 2, 3))):
         name = rng.choice([*vars(place)] * 2 + [*limits(config), "window", "q_position", "scale_shift"])
         if name in vars(place):
@@ -83,7 +70,7 @@ class Bench:
 
     def judge(self, run_, place):
         """Refusal, and cycles from start to the verdict; None where the run begins and ends."""
-        yield named("descriptor", descriptor_fields(run_, place)) | {"start": 1, "reset": 0}
+        yield named("descriptor", described(run_, place)) | {"start": 1, "reset": 0}
         for cycle in range(1, 60):
             seen = yield {"start": 0}
             if seen["begin_run"]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from golden.config import NAMED
-from golden.layout import Refusal, refusal
+from golden.layout import Refusal, pack, refusal
 from tests.hw.descriptors import job
 from tests.hw.flow import CONFIGS
 from tests.hw.harness import BACKENDS
-from tests.hw.run_unit import Bench, limits, packed, random_descriptor
+from tests.hw.run_unit import Bench, limits, random_descriptor
 
 TINY = NAMED["tiny"]
 FIELDS = {
@@ -21,7 +21,7 @@ FIELDS = {
 
 def plain(**fields):
     run_ = job(4, 6, 3, **({"dim": 5, "value_dim": 7, "state": True, "naive": True} | fields))
-    return run_, packed(TINY, run_)
+    return run_, pack(TINY, run_)
 
 
 def codes(descriptors, config=TINY):
@@ -71,7 +71,7 @@ def test_alignment(name, backend):
     made = []
     for state, naive in ((False, False), (True, True)):
         run_ = job(1, 1, state=state, naive=naive)
-        place = packed(config, run_)
+        place = pack(config, run_)
         for field in vars(place):
             for shift in range(config.word_bytes.bit_length()):
                 made.append((run_, replace(place, **{field: getattr(place, field) + (1 << shift)})))

@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from gen.bench import described
 from golden import latency
 from golden.config import NAMED
-from golden.layout import Refusal
+from golden.layout import Refusal, pack
 from hw.run_registers import Run
-from tests.hw.descriptors import descriptor_fields, job, named, plan_fields, run_fields
+from tests.hw.descriptors import job, named, plan_fields, run_fields
 from tests.hw.flow import CONFIGS
 from tests.hw.harness import BACKENDS
-from tests.hw.run_unit import Bench, packed
+from tests.hw.run_unit import Bench
 
 TINY = NAMED["tiny"]
 EVENTS = ("scored", "valued", "last_output", "tile_scored", "under_way")
@@ -21,7 +22,7 @@ COUNTED = tuple(f"counters_{name}" for name in COUNTERS)
 
 
 def given(run_, config=TINY):
-    return named("descriptor", descriptor_fields(run_, packed(config, run_)))
+    return named("descriptor", described(run_, pack(config, run_)))
 
 
 class Counts:
@@ -93,8 +94,8 @@ def test_the_verdict_comes_when_golden_says(backend):
     def script():
         for run_ in runs:
             yield given(run_) | {"start": 1}
-            wanted = named("plan", plan_fields(TINY, run_, packed(TINY, run_)))
-            given_fields = run_fields(TINY, run_, packed(TINY, run_)).items()
+            wanted = named("plan", plan_fields(TINY, run_, pack(TINY, run_)))
+            given_fields = run_fields(TINY, run_, pack(TINY, run_)).items()
             wanted |= named("run", {name: value for name, value in given_fields if name in held})
             if run_.window is None:
                 wanted.pop("plan_window_rows")
@@ -140,7 +141,7 @@ def test_a_refused_run_and_the_next_one(backend):
 
     def script():
         for run_, wanted in ((good, 0), (bad, Refusal.DIM), (bad, Refusal.DIM), (good, 0), (bad, Refusal.DIM)):
-            found, _ = yield from bench.judge(run_, packed(TINY, run_))
+            found, _ = yield from bench.judge(run_, pack(TINY, run_))
             assert found == wanted
 
     bench.simulate(backend, script)
@@ -160,7 +161,7 @@ def test_reset(cut, backend):
         for _ in range(30):
             seen = yield {"start": 0, "reset": 0}
             assert not any(seen[name] for name in (*bench.OUTPUTS, *COUNTED))
-        found, cycle = yield from bench.judge(run_, packed(TINY, run_))
+        found, cycle = yield from bench.judge(run_, pack(TINY, run_))
         assert (found, cycle) == (0, latency.check(run_))
 
     bench.simulate(backend, script, COUNTED)

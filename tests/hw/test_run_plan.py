@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from gen.bench import described
 from golden import latency
 from golden.config import NAMED
 from golden.layout import Layout
@@ -11,7 +12,7 @@ from hw.ports import OPERANDS, Descriptor
 from hw.run_plan import ENDS, Plan, product_bits, run_plan
 from hw.run_registers import Faults, Run
 from hw.signals import bit, unsigned
-from tests.hw.descriptors import descriptor_fields, job, named, plan_fields, random_job, random_place, run_fields
+from tests.hw.descriptors import job, named, plan_fields, random_job, random_place, run_fields
 from tests.hw.flow import CONFIGS
 from tests.hw.harness import BACKENDS, flat, run
 
@@ -58,7 +59,7 @@ class Script:
         """Load a descriptor; the registers have it from the next cycle on. cut: reset after that many cycles."""
         fields = run_fields(self.config, run_, place)
         far = {f"{stride}_far": int(self.rng.random() < 0.2) for stride in STRIDES}
-        self.cycle(load=1, **named("descriptor", descriptor_fields(run_, place)))
+        self.cycle(load=1, **named("descriptor", described(run_, place)))
         begun, check = len(self.inputs) - 1, latency.check(run_)
         held = named("run", fields) | named("faults", fields | far)
         held = {name: value for name, value in held.items() if name in self.watched}

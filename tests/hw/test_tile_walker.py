@@ -5,7 +5,7 @@ import random
 import pytest
 
 from golden.config import NAMED
-from golden.cycles import SKIP, WALK
+from golden.load_times import SKIP, WALK
 from golden.schedule import walk
 from hw.run_plan import Plan
 from hw.run_registers import Run
