@@ -22,9 +22,8 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
 
     Latency: the last product to refusal, two cycles.
 
-    Ports: clk; load: descriptor is being latched in run; run: Run, faults:
-    Faults; ends, product, far_product, remainder: see
-    run_plan; refusal: golden.layout.Refusal, 0 if there is nothing to refuse.
+    Ports: clk; load: descriptor is being latched in run; run: Run, faults: Faults; ends, product,
+    far_product, remainder: see run_plan; refusal: golden.layout.Refusal, 0 if there is nothing to refuse.
     """
     words, address_bits = config.memory_words, len(run.q_address)
     bits, row_shift = address_bits + 1, log2_ceil(config.scratch_row_words)
@@ -32,9 +31,7 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
     after = {operand: unsigned(bits) for operand in OPERANDS}
     outside = {operand: bit() for operand in OPERANDS}
     gone = {operand: bit() for operand in OPERANDS}
-    row_words = {
-        "q": run.qk_words, "k": run.qk_words, "v": run.v_words, "o": faults.o_words,
-    }  # fmt: skip
+    row_words = {"q": run.qk_words, "k": run.qk_words, "v": run.v_words, "o": faults.o_words}
     fixed_words = {"state": state_words(config)}
     used = {"state": run.state, "scratch": run.naive}
     scaled = unsigned(len(product) + row_shift)
@@ -67,9 +64,7 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
             crossings.append(bit())
             first, other_first = getattr(run, f"{operand}_address"), getattr(run, f"{other}_address")
             uses = used.get(operand), used.get(other)
-            instances.append(
-                crossing(clk, first, after[operand], other_first, after[other], *uses, crossings[-1])
-            )
+            instances.append(crossing(clk, first, after[operand], other_first, after[other], *uses, crossings[-1]))
     short = []
     for operand in OPERANDS[:-1]:
         stride = f"{operand}_stride"

@@ -64,7 +64,7 @@ def score_sequencer(
     block_end, streamed = bit(), unsigned(row_bits)  # rows of the pass read so far
     spaced, room = bit(), bit()
     # Rows that go on to softmax come as fast as it takes them.
-    running, slow, scoring, row_gap = bit(), bit(), bit(), config.row_cycles - 1
+    running, row_gap = bit(), config.row_cycles - 1
     # Buffers are free when their rows are read: a pass that takes a row a cycle is ahead of any load.
     q_taken, slot_read = bit(), bit()
     apart = unsigned(max(1, row_gap.bit_length()))
@@ -123,7 +123,6 @@ def score_sequencer(
                 valid.next = True
                 scored.next = not replay
                 apart.next = 0
-                slow.next = last
                 if last:
                     apart.next = row_gap
                 left.next = tile.streamed - 1
@@ -147,15 +146,13 @@ def score_sequencer(
             elif running and left != 0:
                 left.next = left - 1
                 valid.next = True
-                scored.next = scoring
-                if slow:
+                scored.next = not row.replayed
+                if last_chunk:
                     apart.next = row_gap
             else:
                 running.next = False
                 valid.next = False
                 scored.next = False
-            if go:
-                scoring.next = not replay
             swap.next = go
             # Cycles since the last row of a pass had its turn, 0 while rows have.
             if go or (running and (left != 0 or apart != 0)):
