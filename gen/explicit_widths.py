@@ -13,20 +13,22 @@ for lint to find.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from gen.verilog_expression import COMPARISONS, SHIFTS, Node, Shape, bare, constant, parse, text
 
 STATEMENT = re.compile(r"(\s*(?:assign )?)(\w+(?:\[[^=;]*?\])*) (<=|=) (.*);$")
 CONDITION = re.compile(r"(\s*(?:\}? ?else )?if |\s*case )\((.*)\)( begin)?$")
+PROCESS = re.compile(r"(\s*)(?:always|initial)\b.* begin: \w+$")
 DECLARATION = re.compile(
     r"\s*(?:input |output |inout )?\s*(?:wire|reg|integer|input|output)\b *(signed )?\s*(?:\[(.+?):0\] )?\s*(\w+)"
     r"( \[0:.*\])?[;,]?$"
 )
 def explicit_widths(source: str) -> str:
     """A module's source with every extension written out. Lines that are no plain statement stay as they are."""
-    shapes, lines = declarations(source), []
-    for line in source.splitlines():
+    lines = []
+    for line, shapes in _with_shapes(source.splitlines()):
         if statement := STATEMENT.match(line):
             start, target, arrow, right = statement.groups()
             left, value = parse(target, shapes), parse(right, shapes)
@@ -38,6 +40,27 @@ def explicit_widths(source: str) -> str:
             line = f"{start}({bare(text(_fit(value, value.width, value.signed)))}){end or ''}"
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def _with_shapes(lines: list[str]) -> Iterator[tuple[str, dict[str, Shape]]]:
+    """Each line with the shapes of the names that it may use: those of the module, and its own process' variables.
+
+    Processes of a flat module may have variables of one name and different shapes.
+    """
+    starts = {}
+    for index, line in enumerate(lines):
+        if found := PROCESS.match(line):
+            ends = (later for later in range(index, len(lines)) if lines[later] == f"{found[1]}end")
+            starts[index] = next(ends, len(lines))
+    inside = {index for start, end in starts.items() for index in range(start, end)}
+    module = declarations("\n".join(line for index, line in enumerate(lines) if index not in inside))
+    shapes = module
+    for index, line in enumerate(lines):
+        if index in starts:
+            shapes = module | declarations("\n".join(lines[index : starts[index]]))
+        elif index not in inside:
+            shapes = module
+        yield line, shapes
 
 
 def declarations(source: str) -> dict[str, Shape]:

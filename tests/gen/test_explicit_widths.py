@@ -69,6 +69,15 @@ def test_nothing_is_narrowed_and_other_lines_stay(line):
     assert written(line) == line
 
 
+def test_variables_of_one_name_in_two_processes():
+    process = "always @(*) begin: {name}\n    reg {shape} n;\n    n = u5;\n    v12 = n;\nend\n"
+    source = NETS + process.format(name="first", shape="[5:0]") + process.format(name="second", shape="[8:0]")
+    lines = [line.strip() for line in explicit_widths(source).splitlines()]
+    assert [line for line in lines if line.startswith(("n =", "v12 ="))] == [
+        "n = {1'd0, u5};", "v12 = {6'd0, n};", "n = {4'd0, u5};", "v12 = {3'd0, n};",
+    ]  # fmt: skip
+
+
 def test_declarations():
     shapes = declarations(NETS + "output reg [3:0] q,\n    reg signed [37-1:0] local;\n")
     assert (shapes["u8"].width, shapes["s8"].signed, shapes["words"].words) == (8, True, True)
