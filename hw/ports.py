@@ -106,6 +106,56 @@ class Descriptor(Bundle):
             setattr(self, f"{operand}_head_stride", unsigned(32))
 
 
+class RegisterBus(Bundle):
+    """Access to 32-bit registers, by one master (a UART or an AXI4-Lite slave)."""
+
+    meanings: ClassVar = {
+        "address": "index of the register: its byte address / 4",
+        "write": "write data, in this cycle",
+        "data": "the value",
+        "strobe": "which bytes of it to write",
+        "q": "the register at the address of two cycles ago; 0 where there is none",
+    }
+
+    def __init__(self, address_bits: int = 7):
+        self.address = unsigned(address_bits)
+        self.write, self.data, self.strobe = bit(), unsigned(32), unsigned(4)
+        self.q = unsigned(32)
+
+
+class Control(Bundle):
+    """What registers tell the logic around the engine."""
+
+    meanings: ClassVar = {
+        "start": "pulse: run the descriptor",
+        "soft_reset": "pulse: end a run",
+        "clear_interrupt": "pulse: take the interrupt back",
+        "interrupt_enable": "the interrupt line follows RunStatus.interrupt",
+        "memory_base_low": "bus address of the memory's byte 0, bits 31 to 0",
+        "memory_base_high": "bits 63 to 32",
+    }
+
+    def __init__(self):
+        self.start, self.soft_reset, self.clear_interrupt, self.interrupt_enable = (bit() for _ in range(4))
+        self.memory_base_low, self.memory_base_high = unsigned(32), unsigned(32)
+
+
+class RunStatus(Bundle):
+    """What the logic around the engine tells registers."""
+
+    meanings: ClassVar = {
+        "busy": "a run or a soft reset is under way",
+        "done": "the last run is complete",
+        "interrupt": "a run has ended since the interrupt was taken back",
+        "error": "why the last run was broken off, see gen/flashtile.rdl; 0 if it was not",
+        "refusal": "why the last start was refused, 0 if it was not: golden.layout.Refusal",
+    }
+
+    def __init__(self):
+        self.busy, self.done, self.interrupt = bit(), bit(), bit()
+        self.error, self.refusal = unsigned(3), unsigned(5)
+
+
 class Status(Bundle):
     """How the last start ended."""
 
