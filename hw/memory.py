@@ -2,10 +2,10 @@
 
 from myhdl import always, always_comb, block, concat, intbv
 
-from golden.config import log2_ceil
 from golden.job import MAX_LATENCY
+from hw.memory_arbiter import memory_arbiter
 from hw.ram import ram
-from hw.signals import bit, join, round_up, split, unsigned, wrapping
+from hw.signals import bit, join, split, unsigned, wrapping
 
 
 @block
@@ -13,7 +13,7 @@ def memory(
     clk, reset, read, write, latency, stall,
     host_write, host_address, host_data, host_q, bytes_read, bytes_written, clear, config,
 ):  # fmt: skip
-    """One word a cycle, shared: reads go before writes, a host port takes what is left.
+    """One word a cycle, shared: reads go before writes, a host port takes what is left (see memory_arbiter).
 
     Latency: a burst accepted at t returns its first word at t + 1 + latency, the others in the cycles after; bursts
     follow each other without a gap, so latency is paid once. Throughput: one word a cycle.
@@ -29,8 +29,6 @@ def memory(
     """
     words = config.memory_words
     always_on = bit()
-    left, burst_words = (unsigned(config.burst_words.bit_length()) for _ in range(2))
-    next_address = wrapping(len(read.address))
     address, store_address = unsigned(len(read.address)), unsigned(len(read.address))
     serve, store = bit(), bit()
     written_bits = config.word_bytes.bit_length()
@@ -43,20 +41,7 @@ def memory(
     lanes = config.word_bytes // 2
 
     @always_comb
-    def arbitrate():
-        serve.next = (left != 0 or read.valid) and not stall[0]
-        read.ready.next = left == 0 and not stall[0]
-        write.ready.next = left == 0 and not read.valid and not stall[1]
-        if left != 0:
-            address.next = next_address
-        elif read.valid:
-            address.next = read.address
-        else:
-            address.next = host_address
-
-    @always_comb
     def write_side():
-        store.next = write.valid and left == 0 and not read.valid and not stall[1]
         if host_write:
             store_address.next = host_address
             store_data.next = host_data
@@ -65,22 +50,14 @@ def memory(
             store_data.next = write.data
 
     @always(clk.posedge)
-    def burst():
+    def under_way():
         if reset:
-            left.next = 0
             flags.next = 0
+        # A new run may have a longer latency: words of the last one must not come round again.
+        elif clear:
+            flags.next = serve
         else:
-            # A new run may have a longer latency: words of the last one must not come round again.
-            if clear:
-                flags.next = serve
-            else:
-                flags.next = concat(flags[MAX_LATENCY:], serve)
-            if serve:
-                next_address.next = address + 1
-                if left != 0:
-                    left.next = left - 1
-                else:
-                    left.next = burst_words - 1
+            flags.next = concat(flags[MAX_LATENCY:], serve)
 
     @always(clk.posedge)
     def delay_ring():
@@ -120,15 +97,15 @@ def memory(
             bytes_read.next = 0
             bytes_written.next = 0
         else:
-            if left == 0 and read.valid and not stall[0]:
+            if read.valid and read.ready:
                 bytes_read.next = bytes_read + read.bytes
             if store:
                 bytes_written.next = bytes_written + written
 
     lane_words = [unsigned(16) for _ in range(lanes)]
     instances = [
-        arbitrate, write_side, burst, delay_ring, ring_address, answer, lanes_written, count,
-        round_up(read.bytes, log2_ceil(config.word_bytes), burst_words),
+        write_side, under_way, delay_ring, ring_address, answer, lanes_written, count,
+        memory_arbiter(clk, reset, read, write, stall, host_address, address, serve, store, config),
         join(lane_words, word),
         ram(clk, always_on, ring_write, word, ring_read, ring_word, 1 << ring_bits),
     ]  # fmt: skip

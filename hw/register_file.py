@@ -1,6 +1,7 @@
 """Register file: the descriptor, the controls and what is counted, behind a bus of 32-bit words."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from myhdl import always, always_comb, block
 
@@ -13,8 +14,11 @@ GROUP = 8  # registers that one gate tree serves before a pipeline register
 
 @dataclass(frozen=True)
 class Field:
-    """Bits of a register. name: "bundle.signal", an argument of register_file and a signal of it; access: "constant", "stored" (the
-    bus writes it, the logic reads it), "pulse" (a one written lasts a cycle) or "shown" (the logic writes it)."""
+    """Bits of a register.
+
+    name: "bundle.signal", an argument of register_file and a signal of it. access: "constant", "stored" (the bus writes
+    it, the logic reads it), "pulse" (a one written lasts a cycle) or "shown" (the logic writes it).
+    """
 
     name: str
     low: int
@@ -127,7 +131,7 @@ def stored_field(clk, reset, chosen, write, data, strobe, value, low, is_pulse):
     """
     high = low + len(value)
     edges = [low, *range(low // 8 * 8 + 8, high, 8), high]
-    pieces = [unsigned(top - bottom) for bottom, top in zip(edges, edges[1:], strict=False)]
+    pieces = [unsigned(top - bottom) for bottom, top in pairwise(edges)]
     instances = [join(pieces, value)]
     for piece, bottom in zip(pieces, edges, strict=False):
         instances.append(stored_piece(clk, reset, chosen, write, data, strobe, piece, bottom, is_pulse))

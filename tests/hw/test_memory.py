@@ -18,6 +18,8 @@ OUTPUTS = ("read_ready", "write_ready", "read_data_valid", "read_data", "host_q"
 class Script:
     """Inputs cycle by cycle, and what the memory has to do in each."""
 
+    look_latency = 1  # of the host port
+
     def __init__(self, config, latency=0, seed=0):
         self.config, self.rng, self.latency = config, random.Random(seed), latency
         self.area = min(32, config.memory_words)  # words used, small so that reads meet writes
@@ -58,7 +60,7 @@ class Script:
         taken = write_ready and write is not None
         self.expected.append((int(read_ready), int(write_ready), self.read_bytes, self.write_bytes))
         if look is not None and ready and read is None:
-            self.answers["look", now + 1] = self.words[look]
+            self.answers["look", now + self.look_latency] = self.words[look]
         if taken:
             self.store(address, word, strobe)
             self.write_bytes += 2 * strobe.bit_count()

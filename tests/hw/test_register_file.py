@@ -32,7 +32,7 @@ def play(backend, cycles):
     """Run dictionaries of inputs, one a cycle; the trace of bus_q and of every signal that the block drives."""
     driven = [port(field) for _, field in FIELDS if field.access in ("stored", "pulse")]
     names = list(dict.fromkeys(name for cycle in cycles for name in cycle))
-    held, columns = {name: 0 for name in names}, {name: [] for name in names}
+    held, columns = dict.fromkeys(names, 0), {name: [] for name in names}
     for cycle in cycles:
         held |= {"bus_write": 0} | cycle
         for name in names:
