@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -31,12 +32,23 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code. Errors are one line on standard error."""
+ERRORS = (ConfigError, JobError, InputError, OutputError, SimulatorError, FolderError, GenerationError)
+
+
+def main(
+    argv: list[str] | None = None,
+    more: Sequence[Callable] = (),
+    errors: tuple[type[Exception], ...] = (),
+) -> int:
+    """Run the command line; returns the exit code. Errors are one line on standard error.
+
+    Args:
+        more: functions that add a subcommand each, as those of gen do. errors: what is bad input to them.
+    """
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = _parser(more).parse_args(argv)
         return arguments.command(arguments)
-    except (ConfigError, JobError, InputError, OutputError, SimulatorError, FolderError, GenerationError) as error:
+    except (*ERRORS, *errors) as error:
         complain(str(error))
         return BAD_INPUT
     except EngineFault as error:
@@ -64,7 +76,7 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(more: Sequence[Callable]) -> argparse.ArgumentParser:
     parser = _Parser(prog="flashtile", description="FlashAttention tile engines for FPGAs.", allow_abbrev=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_run(commands)
@@ -72,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     add_generate(commands, _whole)
     add_minilm(commands, _whole)
     add_numerics(commands, _whole)
+    for add in more:
+        add(commands, _whole)
     return parser
 
 

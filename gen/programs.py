@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
@@ -22,10 +22,12 @@ def run_program(what: str, *command, folder: Path) -> None:
     run_programs(what, [command], folder)
 
 
-def run_programs(what: str, commands: Sequence[Sequence], folder: Path) -> None:
+def run_programs(
+    what: str, commands: Sequence[Sequence], folder: Path, done: Callable[[int], None] = lambda count: None
+) -> None:
     """Run commands in `folder`, as many at once as there are processors.
 
-    All of them have ended when this returns or raises, Ctrl-C included.
+    All of them have ended when this returns or raises, Ctrl-C included. `done` is called with how many have ended.
 
     Raises:
         SimulatorError: one failed; `what` and the first line of its output that names an error.
@@ -44,6 +46,7 @@ def run_programs(what: str, commands: Sequence[Sequence], folder: Path) -> None:
                         running.remove((process, output))
                         if process.returncode:
                             raise SimulatorError(f"{what} failed: {_reason(process, output)}")
+                        done(len(commands) - len(waiting) - len(running))
         finally:
             for process, _ in running:
                 with suppress(ProcessLookupError):

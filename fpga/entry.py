@@ -6,9 +6,11 @@ import sys
 def main() -> int:
     """Run the command line; returns the exit code."""
     try:
+        from fpga.build_error import BuildError
+        from fpga.cli_build import add_build
         from gen.cli import main as command
 
-        return command()
+        return command(None, [add_build], (BuildError,))
     except KeyboardInterrupt:
         print("flashtile: error: interrupted", file=sys.stderr)
         return 130

@@ -1,0 +1,5 @@
+"""The error of board builds."""
+
+
+class BuildError(RuntimeError):
+    """A build that cannot be done, or that failed; one sentence."""

@@ -1,0 +1,85 @@
+"""The subcommand `flashtile build`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from fpga.build_error import BuildError
+from fpga.ulx3s import build as ulx3s
+from fpga.ulx3s.board import BOARDS, DEFAULT_BAUD, MAX_BAUD, MIN_BAUD
+from gen.terminal import check_standard_output, emit, progress
+
+MOST_SEEDS = 100
+
+
+def add_build(commands, whole) -> None:
+    """Add the subcommand to the parser; whole: type of arguments that are whole numbers."""
+    parser = commands.add_parser(
+        "build",
+        allow_abbrev=False,
+        help="build the bitstream of a board",
+        description="Build the engine for a board, from Verilog to the bitstream, and report area and clock. Exit code "
+        "2 if the clock does not close or a tool fails; the logs are then in the folder 'failed' of the output.",
+    )
+    parser.set_defaults(command=_build)
+    parser.add_argument("board", metavar="BOARD", help=", ".join(BOARDS))
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="a new folder, or one of an earlier build (default: build/BOARD)"
+    )
+    parser.add_argument(
+        "--baud", metavar="B", type=whole, default=DEFAULT_BAUD,
+        help=f"of the serial line, {MIN_BAUD} to {MAX_BAUD} (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--seed", metavar="S", type=whole, default=1, help="of place and route (default: %(default)s)")
+    parser.add_argument(
+        "--seeds", metavar="N", type=whole, default=1,
+        help="place and route with N seeds, from --seed on, and keep the fastest (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    check_standard_output()
+    if arguments.board not in BOARDS:
+        raise BuildError(f"unknown board {arguments.board!r}; choose one of {', '.join(BOARDS)}")
+    if not 1 <= arguments.seeds <= MOST_SEEDS:
+        raise BuildError(f"--seeds must be between 1 and {MOST_SEEDS}, not {arguments.seeds}")
+    if arguments.seed < 0:
+        raise BuildError(f"--seed must be at least 0, not {arguments.seed}")
+    folder = Path(arguments.output or f"build/{arguments.board}")
+    seeds = list(range(arguments.seed, arguments.seed + arguments.seeds))
+    board = BOARDS[arguments.board]
+    with progress(f"building {board.name}", "steps") as advance:
+        report = ulx3s.build(board, folder, arguments.baud, seeds, advance or (lambda done, total: None))
+    emit(json.dumps(report) if arguments.json else text(report, folder))
+    return 0
+
+
+def text(report: dict, folder: Path) -> str:
+    """The report for people."""
+    cells = [f"    {name:<16}{count:>8,}  {_limit(report, name)}".rstrip() for name, count in report["cells"].items()]
+    speed = report["fmax_mhz"]
+    seeds = [
+        f"    seed {run['seed']:<4}" + "".join(f"{mhz:>9.1f} MHz {name}" for name, mhz in run["fmax_mhz"].items())
+        for run in report["seeds"]
+    ]
+    return "\n".join(
+        (
+            f"board      {report['board']}, {report['device']}",
+            f"engine     {report['config']}, {report['memory_bytes'] // 1024} KB of block RAM",
+            f"UART       {report['baud']:,} baud",
+            f"clock      {report['clock_mhz']:g} MHz",
+            "cells",
+            *cells,
+            f"fastest    {speed['most']:.1f} MHz, median {speed['median']:.1f}, slowest {speed['least']:.1f}",
+            *seeds,
+            "tools      " + ", ".join(report["tools"].values()),
+            f"bitstream  {folder / 'ulx3s.bit'}, seed {report['best_seed']}",
+        )
+    )
+
+
+def _limit(report: dict, cell: str) -> str:
+    return f"of {report['limits'][cell]:,}" if cell in report["limits"] else ""

@@ -1,0 +1,1 @@
+"""ULX3S: a Lattice ECP5 with block RAM as the engine's memory, and a UART."""

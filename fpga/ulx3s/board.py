@@ -1,0 +1,72 @@
+"""Facts about the ULX3S and its two FPGAs, and what is built for each.
+
+Pins are in ulx3s.lpf. Sources: the board's manual and schematics (github.com/emard/ulx3s); Lattice FPGA-DS-02012, ECP5
+family data sheet, for the devices' resources.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fpga.build_error import BuildError
+from golden.config import NAMED, EngineConfig
+
+OSCILLATOR_HZ = 25_000_000
+MIN_BAUD, MAX_BAUD = 115_200, 3_000_000  # of the FT231X, and of what the UART's tests cover
+DEFAULT_BAUD = 1_000_000
+_KIB = 1024
+
+
+@dataclass(frozen=True)
+class Board:
+    """A ULX3S with one of its FPGAs.
+
+    Args:
+        name: of the command line. device: the part. nextpnr: what selects it.
+        config: of the engine, with the board's memory. clock_hz: of the engine; every seed of docs/reports closes it.
+        aim_hz: what place and route tries to reach. limits: most cells of a kind; those of the device where the
+            project sets itself none.
+    """
+
+    name: str
+    device: str
+    nextpnr: tuple[str, ...]
+    config: EngineConfig
+    clock_hz: int
+    aim_hz: int
+    limits: dict[str, int]
+
+
+def _on_chip(name: str, memory_bytes: int) -> EngineConfig:
+    return replace(NAMED[name], memory_bytes=memory_bytes)
+
+
+BOARDS = {
+    board.name: board
+    for board in (
+        Board(
+            name="ulx3s",
+            device="LFE5U-85F-6BG381C",
+            nextpnr=("--85k", "--package", "CABGA381", "--speed", "6"),
+            config=_on_chip("base", 128 * _KIB),
+            clock_hz=80_000_000,
+            aim_hz=110_000_000,
+            limits={"LUT4": 12_000, "CCU2C": 4_000, "TRELLIS_FF": 28_000, "MULT18X18D": 150, "DP16KD": 200},
+        ),
+        Board(
+            name="ulx3s-25f",
+            device="LFE5U-25F-6BG381C",
+            nextpnr=("--25k", "--package", "CABGA381", "--speed", "6"),
+            config=_on_chip("tiny", 32 * _KIB),
+            clock_hz=80_000_000,
+            aim_hz=100_000_000,
+            limits={"MULT18X18D": 28, "DP16KD": 56},
+        ),
+    )
+}
+
+
+def check_baud(baud: int) -> None:
+    """Raise BuildError for a baud rate that the board's USB bridge does not have."""
+    if not MIN_BAUD <= baud <= MAX_BAUD:
+        raise BuildError(f"--baud must be between {MIN_BAUD} and {MAX_BAUD}, not {baud}")

@@ -1,0 +1,54 @@
+"""Synthesis for the ECP5: the script for yosys, and what it found."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from golden.config import EngineConfig
+
+CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4")
+MOST_ASYNCHRONOUS = 64  # words of a memory that may be in LUTs
+
+
+def synthesis_script(top: str, sources: list[str], config: EngineConfig) -> str:
+    """Plain yosys commands, one a line, which are Tcl, too. They leave top.json, cells.json and memories.txt.
+
+    -no-rw-check: no block depends on reading and writing one address in a cycle, and without it yosys builds the logic
+    for that around every block RAM.
+    """
+    return "\n".join(
+        (
+            "yosys -import",
+            *(f"read_verilog {name}" for name in sources),
+            f"synth_ecp5 -no-rw-check -top {top} -run begin:map_ram",
+            "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr",
+            "dump -o memories.txt t:$mem_v2",
+            f"synth_ecp5 -no-rw-check -top {top} -run map_ram: -json {top}.json",
+            "tee -q -o cells.json stat -json",
+            "",
+        )
+    )
+
+
+def cells_of(place: Path) -> dict[str, int]:
+    """Cells of a finished synthesis by type, those of CELLS."""
+    found = json.loads((place / "cells.json").read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
+    return {name: found.get(name, 0) for name in CELLS}
+
+
+def memories_of(place: Path) -> dict[str, dict]:
+    """Words, width and the primitive of every memory of a finished synthesis, by name."""
+    sizes = {}
+    for cell in re.split(r"(?=^\s*cell )", (place / "memories.txt").read_text(encoding="utf-8"), flags=re.M):
+        values = dict(re.findall(r"parameter (?:signed )?\\(MEMID|SIZE|WIDTH) (\S+)", cell))
+        if values:
+            sizes[values["MEMID"].strip('"').lstrip("\\")] = int(values["SIZE"]), int(values["WIDTH"])
+    log = (place / "yosys.log").read_text(encoding="utf-8")
+    mapped = re.findall(r"^mapping memory (\S+) via (\S+)$", log, re.M)
+    primitives = {name.partition(".")[2]: primitive for name, primitive in mapped}
+    return {
+        name: {"words": words, "bits": bits, "in": primitives.get(name, "flip-flops")}
+        for name, (words, bits) in sizes.items()
+    }
