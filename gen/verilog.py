@@ -130,7 +130,7 @@ def fingerprint(config: EngineConfig) -> str:
     digest = hashlib.sha256(config.to_json().encode())
     digest.update(metadata.version("myhdl").encode())
     for package in (golden, hw):
-        for source in sorted(Path(package.__file__).parent.glob("*.py")):
+        for source in sorted(Path(package.__file__).parent.rglob("*.py")):
             digest.update(source.read_bytes())
     for module in (block_ports, explicit_widths, hierarchy, module_names, module_text, verilog_expression):
         digest.update(Path(module.__file__).read_bytes())

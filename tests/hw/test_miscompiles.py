@@ -23,7 +23,7 @@ from tests.hw.verilog_keywords import SYSTEM_VERILOG, VERILOG
 
 CYCLES = 300
 HW = Path(hw.__file__).parent
-EACH = pytest.mark.parametrize("path", sorted(HW.glob("*.py")), ids=lambda path: path.name)
+EACH = pytest.mark.parametrize("path", sorted(HW.rglob("*.py")), ids=lambda path: str(path.relative_to(HW)))
 PAIRS = pytest.mark.parametrize("example", examples.EXAMPLES, ids=lambda example: example.name)
 
 
@@ -81,7 +81,7 @@ def test_hw_is_clean(path):
     assert not [str(finding) for finding in findings(path.read_text(encoding="utf-8"), str(path))]
 
 
-@pytest.mark.parametrize("path", sorted(Path(gen.__file__).parent.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(Path(gen.__file__).parent.rglob("*.py")), ids=lambda path: path.name)
 def test_no_conversion_asks_for_initial_values(path):
     found = findings(path.read_text(encoding="utf-8"), str(path))
     assert not [str(finding) for finding in found if finding.rule == "initial_values"]

@@ -7,8 +7,9 @@ import pytest
 
 import hw
 
-FILES = sorted(Path(hw.__file__).parent.glob("*.py"))
-EACH = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+HW = Path(hw.__file__).parent
+FILES = sorted(HW.rglob("*.py"))
+EACH = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HW)))
 
 
 def blocks(path):
