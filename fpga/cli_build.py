@@ -10,6 +10,7 @@ from fpga.build_error import BuildError
 from fpga.ulx3s import build as ulx3s
 from fpga.ulx3s.board import BOARDS, DEFAULT_BAUD, MAX_BAUD, MIN_BAUD
 from gen.terminal import check_standard_output, emit, progress
+from golden.config import NAMED, load_config
 
 MOST_SEEDS = 100
 
@@ -28,6 +29,10 @@ def add_build(commands, whole) -> None:
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="a new folder, or one of an earlier build (default: build/BOARD)"
     )
+    parser.add_argument(
+        "--config", metavar="NAME",
+        help=f"{', '.join(NAMED)}, or a .json file, but for its memory, which is the board's (default: the board's own)",
+    )  # fmt: skip
     parser.add_argument(
         "--baud", metavar="B", type=whole, default=DEFAULT_BAUD,
         help=f"of the serial line, {MIN_BAUD} to {MAX_BAUD} (default: %(default)s)",
@@ -48,18 +53,19 @@ def _build(arguments: argparse.Namespace) -> int:
         raise BuildError(f"--seeds must be between 1 and {MOST_SEEDS}, not {arguments.seeds}")
     if arguments.seed < 0:
         raise BuildError(f"--seed must be at least 0, not {arguments.seed}")
+    config = load_config(arguments.config or BOARDS[arguments.board].config)
     folder = Path(arguments.output or f"build/{arguments.board}")
     seeds = list(range(arguments.seed, arguments.seed + arguments.seeds))
     board = BOARDS[arguments.board]
     with progress(f"building {board.name}", "steps") as advance:
-        report = ulx3s.build(board, folder, arguments.baud, seeds, advance or (lambda done, total: None))
+        report = ulx3s.build(board, config, folder, arguments.baud, seeds, advance or (lambda done, total: None))
     emit(json.dumps(report) if arguments.json else text(report, folder))
     return 0
 
 
 def text(report: dict, folder: Path) -> str:
     """The report for people."""
-    cells = [f"    {name:<16}{count:>8,}  {_limit(report, name)}".rstrip() for name, count in report["cells"].items()]
+    cells = [f"    {name:<16}{count:>8,}  {_of_device(report, name)}".rstrip() for name, count in report["cells"].items()]
     speed = report["fmax_mhz"]
     seeds = [
         f"    seed {run['seed']:<4}" + "".join(f"{mhz:>9.1f} MHz {name}" for name, mhz in run["fmax_mhz"].items())
@@ -81,5 +87,5 @@ def text(report: dict, folder: Path) -> str:
     )
 
 
-def _limit(report: dict, cell: str) -> str:
-    return f"of {report['limits'][cell]:,}" if cell in report["limits"] else ""
+def _of_device(report: dict, cell: str) -> str:
+    return f"of {report['device_cells'][cell]:,}" if cell in report["device_cells"] else ""

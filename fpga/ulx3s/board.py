@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fpga.build_error import BuildError
-from golden.config import NAMED, EngineConfig
+from golden.config import EngineConfig
 
 OSCILLATOR_HZ = 25_000_000
 MIN_BAUD, MAX_BAUD = 115_200, 3_000_000  # of the FT231X, and of what the UART's tests cover
@@ -23,22 +23,23 @@ class Board:
 
     Args:
         name: of the command line. device: the part. nextpnr: what selects it.
-        config: of the engine, with the board's memory. clock_hz: of the engine; every seed of docs/reports closes it.
-        aim_hz: what place and route tries to reach. limits: most cells of a kind; those of the device where the
-            project sets itself none.
+        config: name of the configuration that is built if no other is asked for.
+        memory_bytes: the engine's memory, in block RAM. clock_hz: of the engine, what every seed of docs/reports closes.
+        aim_hz: what place and route tries to reach. cells: how many the device has of each kind.
     """
 
     name: str
     device: str
     nextpnr: tuple[str, ...]
-    config: EngineConfig
+    config: str
+    memory_bytes: int
     clock_hz: int
     aim_hz: int
-    limits: dict[str, int]
+    cells: dict[str, int]
 
-
-def _on_chip(name: str, memory_bytes: int) -> EngineConfig:
-    return replace(NAMED[name], memory_bytes=memory_bytes)
+    def with_memory(self, config: EngineConfig) -> EngineConfig:
+        """A configuration with this board's memory."""
+        return replace(config, memory_bytes=self.memory_bytes)
 
 
 BOARDS = {
@@ -48,19 +49,21 @@ BOARDS = {
             name="ulx3s",
             device="LFE5U-85F-6BG381C",
             nextpnr=("--85k", "--package", "CABGA381", "--speed", "6"),
-            config=_on_chip("base", 128 * _KIB),
+            config="base",
+            memory_bytes=128 * _KIB,
             clock_hz=80_000_000,
             aim_hz=110_000_000,
-            limits={"LUT4": 12_000, "CCU2C": 4_000, "TRELLIS_FF": 28_000, "MULT18X18D": 150, "DP16KD": 200},
+            cells={"LUT4": 83_640, "TRELLIS_FF": 83_640, "MULT18X18D": 156, "DP16KD": 208},
         ),
         Board(
             name="ulx3s-25f",
             device="LFE5U-25F-6BG381C",
             nextpnr=("--25k", "--package", "CABGA381", "--speed", "6"),
-            config=_on_chip("tiny", 32 * _KIB),
+            config="tiny",
+            memory_bytes=32 * _KIB,
             clock_hz=80_000_000,
             aim_hz=100_000_000,
-            limits={"MULT18X18D": 28, "DP16KD": 56},
+            cells={"LUT4": 24_288, "TRELLIS_FF": 24_288, "MULT18X18D": 28, "DP16KD": 56},
         ),
     )
 }

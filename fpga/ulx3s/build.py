@@ -27,6 +27,7 @@ from gen.module_text import module_text
 from gen.programs import SimulatorError, run_programs
 from gen.register_map import register_map
 from gen.verilog import fingerprint
+from golden.config import EngineConfig
 from hw.signals import bit, unsigned
 
 NAME = "ulx3s"
@@ -36,6 +37,7 @@ CONSTRAINTS = Path(__file__).with_name("ulx3s.lpf")
 
 def build(
     board: Board,
+    config: EngineConfig,
     folder: Path,
     baud: int,
     seeds: list[int],
@@ -44,7 +46,7 @@ def build(
     """Build a bitstream for each seed, and keep the one with the fastest engine clock.
 
     Args:
-        folder: takes the bitstream ulx3s.bit, the Verilog and constraints it was made of, the registers as C header and
+        config: of the engine; its memory is the board's. folder: takes the bitstream ulx3s.bit, the Verilog and constraints it was made of, the registers as C header and
             HTML page, and the report.
         baud: of the serial line. seeds: of place and route.
         progress: called with the steps done, and how many there are.
@@ -53,20 +55,20 @@ def build(
         The report, as it is in report.json.
 
     Raises:
-        BuildError: a tool is missing or failed; a limit of the board is exceeded; the clock does not close with any
-            seed.
+        BuildError: a tool is missing or failed; the device is too small; the clock does not close with any seed.
     """
     check_baud(baud)
+    config = board.with_memory(config)
     check_tools()
     steps = 2 + len(seeds)
     progress(0, steps)
     with build_folder(folder) as place:
-        sources = write_sources(board, place, baud)
+        sources = write_sources(board, config, place, baud)
         progress(1, steps)
         _configure(board, place, sources, seeds[0])
         _make([place], "synthesis", f"{NAME}.json")
         cells = cells_of(place)
-        _check_limits(board, cells)
+        _check_cells(board, config, cells)
         progress(2, steps)
         folders = []
         for seed in seeds:
@@ -75,7 +77,7 @@ def build(
             _configure(board, folders[-1], sources, seed)
         _make(folders, "place and route", f"{NAME}.bit", lambda done: progress(2 + done, steps))
         runs = [_run_report(seed, path) for seed, path in zip(seeds, folders, strict=True)]
-        report = _report(board, baud, cells, place, runs)
+        report = _report(board, config, baud, cells, place, runs)
         _check_clock(board, runs)
         _keep_best(place, report["best_seed"])
         (place / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
@@ -91,9 +93,8 @@ def check_tools() -> None:
             raise BuildError(f"{program} is missing; pip install 'flashtile[fpga]', or put it on PATH")
 
 
-def write_sources(board: Board, place: Path, baud: int) -> list[str]:
+def write_sources(board: Board, config: EngineConfig, place: Path, baud: int) -> list[str]:
     """Write Verilog, constraints, the synthesis script and the registers; returns the names of the Verilog files."""
-    config = board.config
     registers = register_map(config, int(fingerprint(config)[:8], 16), board.clock_hz)
     try:
         arguments = {
@@ -177,10 +178,13 @@ def _make(folders: list[Path], what: str, target: str, done: Callable[[int], Non
         raise BuildError(f"{error}; the logs are in the folder 'failed' of the build") from None
 
 
-def _check_limits(board: Board, cells: dict[str, int]) -> None:
-    for cell, limit in board.limits.items():
-        if cells[cell] > limit:
-            raise BuildError(f"{board.config.name} takes {cells[cell]:,} {cell} on {board.name}, more than {limit:,}")
+def _check_cells(board: Board, config: EngineConfig, cells: dict[str, int]) -> None:
+    for cell, there in board.cells.items():
+        if cells[cell] > there:
+            raise BuildError(
+                f"{config.name} takes {cells[cell]:,} {cell}, more than the {there:,} of the {board.device}; "
+                "choose a smaller --config"
+            )
 
 
 def _run_report(seed: int, folder: Path) -> dict:
@@ -190,17 +194,17 @@ def _run_report(seed: int, folder: Path) -> dict:
     return {"seed": seed, "fmax_mhz": clocks}
 
 
-def _report(board: Board, baud: int, cells: dict[str, int], place: Path, runs: list[dict]) -> dict:
+def _report(board: Board, config: EngineConfig, baud: int, cells: dict[str, int], place: Path, runs: list[dict]) -> dict:
     speeds = [run["fmax_mhz"][ENGINE_CLOCK] for run in runs]
     return {
         "board": board.name,
         "device": board.device,
-        "config": board.config.name,
-        "memory_bytes": board.config.memory_bytes,
+        "config": config.name,
+        "memory_bytes": config.memory_bytes,
         "clock_mhz": board.clock_hz / 1e6,
         "baud": baud,
         "cells": cells,
-        "limits": board.limits,
+        "device_cells": board.cells,
         "memories": memories_of(place),
         "seeds": runs,
         "best_seed": runs[speeds.index(max(speeds))]["seed"],

@@ -14,9 +14,11 @@ from fpga.ulx3s import build as ulx3s
 from fpga.ulx3s.board import BOARDS
 from gen.cli import main
 from gen.hierarchy import modules
+from golden.config import NAMED
 from tests.fpga.ulx3s import fake_tools
 
 SMALL = BOARDS["ulx3s-25f"]
+TINY = NAMED["tiny"]
 BAUD = 1_000_000
 
 
@@ -49,7 +51,7 @@ def command(*arguments):
 
 def test_best_seed_is_kept(tools, tmp_path):
     steps = []
-    report = ulx3s.build(SMALL, tmp_path / "out", BAUD, [1, 2, 3], lambda *step: steps.append(step))
+    report = ulx3s.build(SMALL, TINY, tmp_path / "out", BAUD, [1, 2, 3], lambda *step: steps.append(step))
     place = tmp_path / "out"
     assert (place / "ulx3s.bit").read_bytes() == b"bits of seed 2\n"
     assert report["best_seed"] == 2
@@ -68,7 +70,7 @@ def test_the_same_build_gives_the_same_sources(tools, tmp_path, monkeypatch):
     monkeypatch.setattr(ulx3s, "modules", modules)
     texts = []
     for name in ("one", "two"):
-        ulx3s.build(SMALL, tmp_path / name, BAUD, [1])
+        ulx3s.build(SMALL, TINY, tmp_path / name, BAUD, [1])
         files = [path for path in (tmp_path / name).iterdir() if path.suffix in (".v", ".lpf", ".h", ".tcl")]
         texts.append({path.name: path.read_bytes() for path in files})
     assert texts[0] == texts[1] and len(texts[0]) > 50
@@ -76,7 +78,7 @@ def test_the_same_build_gives_the_same_sources(tools, tmp_path, monkeypatch):
 
 
 def test_every_port_has_a_pin(tools, tmp_path):
-    ulx3s.build(SMALL, tmp_path / "out", BAUD, [1])
+    ulx3s.build(SMALL, TINY, tmp_path / "out", BAUD, [1])
     lpf = (tmp_path / "out" / "ulx3s.lpf").read_text()
     header = (tmp_path / "out" / "ulx3s.v").read_text().partition(");")[0]
     ports = set()
@@ -89,10 +91,10 @@ def test_every_port_has_a_pin(tools, tmp_path):
 
 
 def test_timing_failure_fails_and_keeps_the_logs(tools, tmp_path):
-    ulx3s.build(SMALL, tmp_path / "out", BAUD, [2])
+    ulx3s.build(SMALL, TINY, tmp_path / "out", BAUD, [2])
     fake_tools.install(tools, mhz={"1": 71.25, "2": 79.9})
     with pytest.raises(BuildError, match=r"closes at 79\.9 MHz with the best of 2 seeds, and the board needs 80"):
-        ulx3s.build(SMALL, tmp_path / "out", BAUD, [1, 2])
+        ulx3s.build(SMALL, TINY, tmp_path / "out", BAUD, [1, 2])
     assert (tmp_path / "out" / "failed" / "seed_1" / "next.log").is_file()
     assert json.loads((tmp_path / "out" / "report.json").read_text())["best_seed"] == 2  # that of the build before
 
@@ -103,24 +105,24 @@ def test_a_slow_oscillator_input_fails_too():
         ulx3s._check_clock(SMALL, [run])
 
 
-def test_limits(tools, tmp_path):
+def test_a_device_that_is_too_small(tools, tmp_path):
     fake_tools.install(tools, cells=fake_tools.CELLS | {"MULT18X18D": 29})
-    with pytest.raises(BuildError, match="tiny takes 29 MULT18X18D on ulx3s-25f, more than 28"):
-        ulx3s.build(SMALL, tmp_path / "out", BAUD, [1])
+    with pytest.raises(BuildError, match="tiny takes 29 MULT18X18D, more than the 28 of the LFE5U-25F-6BG381C"):
+        ulx3s.build(SMALL, TINY, tmp_path / "out", BAUD, [1])
 
 
 @pytest.mark.parametrize("program", ["yosys", "nextpnr-ecp5", "ecppack", "ecppll"])
 def test_a_tool_that_fails(program, tools, tmp_path):
     fake_tools.install(tools, fail=program)
     with pytest.raises(BuildError, match=f"failed.*{program} cannot go on"):
-        ulx3s.build(SMALL, tmp_path / "out", BAUD, [1])
+        ulx3s.build(SMALL, TINY, tmp_path / "out", BAUD, [1])
     assert not (tmp_path / "out" / "ulx3s.bit").exists()
 
 
 def test_a_clock_that_the_pll_cannot_make(tools, tmp_path):
     fake_tools.install(tools, pll_mhz=81.25)
     with pytest.raises(BuildError, match=r"makes 81\.25 MHz .* not 80"):
-        ulx3s.build(SMALL, tmp_path / "out", BAUD, [1])
+        ulx3s.build(SMALL, TINY, tmp_path / "out", BAUD, [1])
 
 
 def test_missing_tools(monkeypatch):
@@ -138,7 +140,7 @@ def test_interrupted(tools, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ulx3s.build(SMALL, tmp_path / "new" / "out", BAUD, [1], interrupt)
+        ulx3s.build(SMALL, TINY, tmp_path / "new" / "out", BAUD, [1], interrupt)
     assert not (tmp_path / "new").exists()
 
 
@@ -146,10 +148,10 @@ def test_foreign_folder(tools, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("precious")
     with pytest.raises(BuildError, match="holds files that no build has written"):
-        ulx3s.build(SMALL, tmp_path / "mine", BAUD, [1])
+        ulx3s.build(SMALL, TINY, tmp_path / "mine", BAUD, [1])
     (tmp_path / "file").write_text("")
     with pytest.raises(BuildError, match="not a directory"):
-        ulx3s.build(SMALL, tmp_path / "file", BAUD, [1])
+        ulx3s.build(SMALL, TINY, tmp_path / "file", BAUD, [1])
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
 
 
@@ -158,7 +160,7 @@ def test_write_protected_folder(tools, tmp_path):
     (tmp_path / "locked").mkdir()
     (tmp_path / "locked").chmod(stat.S_IRUSR | stat.S_IXUSR)
     with pytest.raises(BuildError, match="cannot build into"):
-        ulx3s.build(SMALL, tmp_path / "locked" / "out", BAUD, [1])
+        ulx3s.build(SMALL, TINY, tmp_path / "locked" / "out", BAUD, [1])
 
 
 def test_command(tools, tmp_path, capsys):
@@ -178,6 +180,7 @@ def test_command(tools, tmp_path, capsys):
         (["nonsense"], "unknown board 'nonsense'; choose one of ulx3s, ulx3s-25f"),
         (["ulx3s", "--seeds", "0"], "--seeds must be between 1 and 100, not 0"),
         (["ulx3s", "--seed", "-1"], "--seed must be at least 0, not -1"),
+        (["ulx3s", "--config", "huge"], "unknown configuration 'huge'"),
         (["ulx3s", "--baud", "9600"], "--baud must be between 115200 and 3000000, not 9600"),
     ],
 )
