@@ -31,7 +31,7 @@ def add_build(commands, whole) -> None:
     )
     parser.add_argument(
         "--config", metavar="NAME",
-        help=f"{', '.join(NAMED)}, or a .json file, but for its memory, which is the board's (default: the board's own)",
+        help=f"{', '.join(NAMED)}, or a .json file; the memory is the board's (default: the board's own)",
     )  # fmt: skip
     parser.add_argument(
         "--baud", metavar="B", type=whole, default=DEFAULT_BAUD,
@@ -65,7 +65,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def text(report: dict, folder: Path) -> str:
     """The report for people."""
-    cells = [f"    {name:<16}{count:>8,}  {_of_device(report, name)}".rstrip() for name, count in report["cells"].items()]
+    cells = [f"    {name:<16}{count:>8,}{_of_device(report, name)}" for name, count in report["cells"].items()]
     speed = report["fmax_mhz"]
     seeds = [
         f"    seed {run['seed']:<4}" + "".join(f"{mhz:>9.1f} MHz {name}" for name, mhz in run["fmax_mhz"].items())
@@ -88,4 +88,4 @@ def text(report: dict, folder: Path) -> str:
 
 
 def _of_device(report: dict, cell: str) -> str:
-    return f"of {report['device_cells'][cell]:,}" if cell in report["device_cells"] else ""
+    return f"  of {report['device_cells'][cell]:,}" if cell in report["device_cells"] else ""

@@ -24,7 +24,7 @@ class Board:
     Args:
         name: of the command line. device: the part. nextpnr: what selects it.
         config: name of the configuration that is built if no other is asked for.
-        memory_bytes: the engine's memory, in block RAM. clock_hz: of the engine, what every seed of docs/reports closes.
+        memory_bytes: the engine's memory, in block RAM. clock_hz: of the engine; every seed of docs/reports closes it.
         aim_hz: what place and route tries to reach. cells: how many the device has of each kind.
     """
 

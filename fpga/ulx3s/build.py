@@ -46,7 +46,8 @@ def build(
     """Build a bitstream for each seed, and keep the one with the fastest engine clock.
 
     Args:
-        config: of the engine; its memory is the board's. folder: takes the bitstream ulx3s.bit, the Verilog and constraints it was made of, the registers as C header and
+        config: of the engine; its memory is the board's.
+        folder: takes the bitstream ulx3s.bit, the Verilog and constraints it was made of, the registers as C header and
             HTML page, and the report.
         baud: of the serial line. seeds: of place and route.
         progress: called with the steps done, and how many there are.
@@ -194,7 +195,7 @@ def _run_report(seed: int, folder: Path) -> dict:
     return {"seed": seed, "fmax_mhz": clocks}
 
 
-def _report(board: Board, config: EngineConfig, baud: int, cells: dict[str, int], place: Path, runs: list[dict]) -> dict:
+def _report(board: Board, config: EngineConfig, baud: int, cells: dict, place: Path, runs: list[dict]) -> dict:
     speeds = [run["fmax_mhz"][ENGINE_CLOCK] for run in runs]
     return {
         "board": board.name,
