@@ -24,7 +24,7 @@ def build_folder(folder: Path) -> Iterator[Path]:
     Raises:
         BuildError: `folder` cannot be written, or holds what no build has written.
     """
-    place = folder.resolve()
+    place, new = folder.resolve(), []
     try:
         if place.exists() and not place.is_dir():
             raise BuildError(f"cannot build into {str(folder)!r}: it is not a directory; give another name")
@@ -36,6 +36,7 @@ def build_folder(folder: Path) -> Iterator[Path]:
         place.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=place))
     except OSError as error:
+        _remove(new)
         raise _failed(folder, error) from None
     try:
         yield partial
@@ -49,9 +50,13 @@ def build_folder(folder: Path) -> Iterator[Path]:
         raise _failed(folder, error) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        for path in new:
-            with suppress(OSError):
-                path.rmdir()
+        _remove(new)
+
+
+def _remove(folders: list[Path]) -> None:
+    for path in folders:
+        with suppress(OSError):
+            path.rmdir()
 
 
 def _replace(place: Path, partial: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from fpga.build_error import BuildError
 from fpga.ulx3s import build as ulx3s
 from fpga.ulx3s.board import BOARDS, DEFAULT_BAUD, MAX_BAUD, MIN_BAUD
+from fpga.ulx3s.report import text
 from gen.terminal import check_standard_output, emit, progress
 from golden.config import NAMED, load_config
 
@@ -61,31 +62,3 @@ def _build(arguments: argparse.Namespace) -> int:
         report = ulx3s.build(board, config, folder, arguments.baud, seeds, advance or (lambda done, total: None))
     emit(json.dumps(report) if arguments.json else text(report, folder))
     return 0
-
-
-def text(report: dict, folder: Path) -> str:
-    """The report for people."""
-    cells = [f"    {name:<16}{count:>8,}{_of_device(report, name)}" for name, count in report["cells"].items()]
-    speed = report["fmax_mhz"]
-    seeds = [
-        f"    seed {run['seed']:<4}" + "".join(f"{mhz:>9.1f} MHz {name}" for name, mhz in run["fmax_mhz"].items())
-        for run in report["seeds"]
-    ]
-    return "\n".join(
-        (
-            f"board      {report['board']}, {report['device']}",
-            f"engine     {report['config']}, {report['memory_bytes'] // 1024} KB of block RAM",
-            f"UART       {report['baud']:,} baud",
-            f"clock      {report['clock_mhz']:g} MHz",
-            "cells",
-            *cells,
-            f"fastest    {speed['most']:.1f} MHz, median {speed['median']:.1f}, slowest {speed['least']:.1f}",
-            *seeds,
-            "tools      " + ", ".join(report["tools"].values()),
-            f"bitstream  {folder / 'ulx3s.bit'}, seed {report['best_seed']}",
-        )
-    )
-
-
-def _of_device(report: dict, cell: str) -> str:
-    return f"  of {report['device_cells'][cell]:,}" if cell in report["device_cells"] else ""

@@ -7,11 +7,9 @@ import json
 import os
 import shlex
 import shutil
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 
 from edalize.flows.trellis import Trellis
@@ -20,7 +18,8 @@ from fpga import launch
 from fpga.build_error import BuildError
 from fpga.build_folder import REPORT, build_folder
 from fpga.ulx3s.board import OSCILLATOR_HZ, Board, check_baud
-from fpga.ulx3s.synthesis import cells_of, memories_of, synthesis_script
+from fpga.ulx3s.report import ENGINE_CLOCK, build_report, markdown, seed_report
+from fpga.ulx3s.synthesis import cells_of, synthesis_script
 from fpga.ulx3s.top import LEDS, ulx3s
 from gen.hierarchy import modules
 from gen.module_text import module_text
@@ -31,7 +30,6 @@ from golden.config import EngineConfig
 from hw.signals import bit, unsigned
 
 NAME = "ulx3s"
-ENGINE_CLOCK = "clk"
 CONSTRAINTS = Path(__file__).with_name("ulx3s.lpf")
 
 
@@ -77,11 +75,12 @@ def build(
             _copy_project(place, folders[-1], sources)
             _configure(board, folders[-1], sources, seed)
         _make(folders, "place and route", f"{NAME}.bit", lambda done: progress(2 + done, steps))
-        runs = [_run_report(seed, path) for seed, path in zip(seeds, folders, strict=True)]
-        report = _report(board, config, baud, cells, place, runs)
+        runs = [seed_report(seed, path) for seed, path in zip(seeds, folders, strict=True)]
+        report = build_report(board, config, baud, cells, place, runs)
         _check_clock(board, runs)
         _keep_best(place, report["best_seed"])
         (place / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        (place / "report.md").write_text(markdown(report), encoding="utf-8")
     return report
 
 
@@ -186,33 +185,6 @@ def _check_cells(board: Board, config: EngineConfig, cells: dict[str, int]) -> N
                 f"{config.name} takes {cells[cell]:,} {cell}, more than the {there:,} of the {board.device}; "
                 "choose a smaller --config"
             )
-
-
-def _run_report(seed: int, folder: Path) -> dict:
-    """Seed and clocks in MHz; those of nets by their own names."""
-    timing = json.loads((folder / "timing.json").read_text(encoding="utf-8"))
-    clocks = {name.removeprefix("$glbnet$"): round(clock["achieved"], 2) for name, clock in timing["fmax"].items()}
-    return {"seed": seed, "fmax_mhz": clocks}
-
-
-def _report(board: Board, config: EngineConfig, baud: int, cells: dict, place: Path, runs: list[dict]) -> dict:
-    speeds = [run["fmax_mhz"][ENGINE_CLOCK] for run in runs]
-    return {
-        "board": board.name,
-        "device": board.device,
-        "config": config.name,
-        "memory_bytes": config.memory_bytes,
-        "clock_mhz": board.clock_hz / 1e6,
-        "baud": baud,
-        "cells": cells,
-        "device_cells": board.cells,
-        "memories": memories_of(place),
-        "seeds": runs,
-        "best_seed": runs[speeds.index(max(speeds))]["seed"],
-        "fmax_mhz": {"least": min(speeds), "median": statistics.median(speeds), "most": max(speeds)},
-        "tools": {program: launch.version(program) for program in launch.PROGRAMS}
-        | {package: metadata.version(package) for package in ("edalize", "myhdl")},
-    }
 
 
 def _check_clock(board: Board, runs: list[dict]) -> None:
