@@ -159,7 +159,7 @@ def test_write_protected_folder(tools, tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.mkdtemp", refuse)  # root, who runs CI, may write everywhere
-    with pytest.raises(BuildError, match="cannot build into .*: Permission denied; choose a writable place"):
+    with pytest.raises(BuildError, match=r"cannot build into .*: Permission denied; choose a writable place"):
         ulx3s.build(SMALL, TINY, tmp_path / "new" / "out", BAUD, [1])
     assert not (tmp_path / "new").exists()
 
