@@ -1,0 +1,112 @@
+"""The whole device behind its serial line, generated and under cocotb; and what lint and synthesis say of it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from cocotb_tools.runner import get_runner
+
+from gen.hierarchy import modules
+from gen.module_text import module_text
+from gen.register_map import register_map
+from gen.verilator import verilator_binary
+from golden.config import NAMED
+from hw.signals import bit
+from hw.uart.uart_system import uart_system
+from tests.engine_runs import need
+from tests.hw.uart import cocotb_uart_system as bench
+
+HERE = Path(__file__).parent
+TOP = "uart_system"
+FAST = (
+    "ping_tells_what_this_is", "registers_and_memory_against_a_model", "garbage_and_broken_frames",
+    "framing_errors_and_breaks", "while_a_run_is_under_way", "soft_reset",
+)  # fmt: skip
+SLOW = (
+    "the_ends_of_memory", "whole_heads_back_to_back", "a_host_two_percent_fast", "a_host_two_percent_slow",
+    "hardware_reset",
+)  # fmt: skip
+
+
+def write(config, folder, clock_hz=bench.CLOCK_HZ, baud=bench.BAUD):
+    """The Verilog of uart_system; returns its files, leaves first."""
+    registers = register_map(config, bench.BUILD, clock_hz).registers
+    arguments = {name: bit() for name in ("clk", "reset", "rx", "tx", "busy", "fault")}
+    arguments |= {"config": config, "registers": registers, "clock_hz": clock_hz, "baud": baud}
+    files = []
+    for module in modules(uart_system, arguments, TOP):
+        files.append(folder / f"{module.name}.v")
+        files[-1].write_text(module_text(module))
+    return files
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Verilog of a configuration; made once."""
+    sources = {}
+
+    def files(name):
+        if name not in sources:
+            sources[name] = write(NAMED[name], tmp_path_factory.mktemp(name))
+        return sources[name]
+
+    return files
+
+
+@pytest.fixture(scope="module")
+def built(made, tmp_path_factory):
+    """A simulator of a configuration, compiled once."""
+    runners = {}
+
+    def runner_of(name):
+        need("icarus")
+        if name not in runners:
+            runners[name] = get_runner("icarus"), tmp_path_factory.mktemp(f"{name}_build")
+            runner, folder = runners[name]
+            runner.build(sources=made(name), hdl_toplevel=TOP, build_dir=folder, timescale=("1ns", "1ps"))
+        return runners[name]
+
+    return runner_of
+
+
+def run_bench(built, name, test, seed, tmp_path):
+    runner, folder = built(name)
+    results = runner.test(
+        test_module="tests.hw.uart.cocotb_uart_system",
+        testcase=test,
+        seed=seed,
+        hdl_toplevel=TOP,
+        build_dir=folder,
+        test_dir=tmp_path,
+        results_xml=str(tmp_path / "results.xml"),
+        extra_env={"FLASHTILE_CONFIG": name, "FLASHTILE_SEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    cases = ElementTree.parse(results).getroot().iter("testcase")
+    ran = [case for case in cases if case.find("skipped") is None]
+    assert [case.get("name") for case in ran] == [test]
+    assert ran[0].find("failure") is None and ran[0].find("error") is None
+
+
+def cases():
+    for name in FAST:
+        yield pytest.param("tiny", name)
+    for name in SLOW:
+        yield pytest.param("tiny", name)
+    for config in ("base", "q88"):
+        for name in (*FAST, *SLOW):
+            yield pytest.param(config, name, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("config", "test"), [*cases()])
+def test_on_the_line(built, config, test, tmp_path):
+    run_bench(built, config, test, 1, tmp_path)
+
+
+def test_every_test_of_the_bench_is_run():
+    found = re.findall(r"^@cocotb.test\(\)\nasync def (\w+)", Path(bench.__file__).read_text(), re.M)
+    assert sorted(found) == sorted((*FAST, *SLOW))
