@@ -18,11 +18,13 @@ def exp2(clk, maximum, z, visible, p):
     Ports: clk; maximum: signed 21 bits, an integer; z: signed 32 bits, s20.12; visible: one bit; p: UQ1.16.
     """
     x = signed(Z_BITS + 2)
-    fraction = unsigned(Z_FRACTION)
+    fraction, k = unsigned(Z_FRACTION), unsigned(Z_BITS + 2 - Z_FRACTION)
     read, entry = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
     by_16, by_4 = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
     k_read, k_entry, k_low = unsigned(5), unsigned(5), unsigned(3)
-    k_last = bit()
+    k_last, half = bit(), bit()
+    floor = unsigned(P_BITS)
+    k_bits = len(x) - Z_FRACTION
 
     @always(clk.posedge)
     def subtract():
@@ -31,13 +33,15 @@ def exp2(clk, maximum, z, visible, p):
     @always_comb
     def address():
         fraction.next = x[Z_FRACTION:]
+        k.next = x[:Z_FRACTION]
 
     @always(clk.posedge)
     def shift():
-        if not visible or (x >> Z_FRACTION) >= EXP2_ZERO:
+        # From 18 on, in so many words: a comparison would be a carry chain.
+        if not visible or k[k_bits:5] != 0 or (k[4] and k[4:1] != 0):
             k_read.next = EXP2_ZERO
         else:
-            k_read.next = x[Z_FRACTION + 5 : Z_FRACTION]
+            k_read.next = k[5:]
         entry.next = read
         k_entry.next = k_read
         if k_entry[4]:
@@ -56,9 +60,15 @@ def exp2(clk, maximum, z, visible, p):
         else:
             by_4.next = by_16
         k_last.next = k_low[0]
-        if k_last:
-            p.next = by_4[:2] + by_4[1]
-        else:
-            p.next = by_4[:1] + by_4[0]
+        p.next = floor + half
 
-    return subtract, address, rom(clk, fraction, read, exp2_table()), shift
+    @always_comb
+    def last_place():
+        if k_last:
+            floor.next = by_4[:2]
+            half.next = by_4[1]
+        else:
+            floor.next = by_4[:1]
+            half.next = by_4[0]
+
+    return subtract, address, last_place, rom(clk, fraction, read, exp2_table()), shift
