@@ -4,7 +4,7 @@ from myhdl import always, always_comb, block
 
 from golden.formats import P_BITS
 from golden.naive import P_LIMIT, S_BITS
-from hw.signals import bit, copy, join, signed, split, to_signed, unsigned
+from hw.signals import bit, copy, join, signed, split, to_signed, unsigned, wrapping
 
 
 @block
@@ -46,31 +46,32 @@ def scratch_row(clk, z, take_s, visible, p, lanes_out, out_of_range, lanes):
 def to_s(clk, z, visible, s, over):
     """The bits of S, a cycle later."""
     bits, sign_bit = len(z), S_BITS - 1
-    rounded = signed(bits)
-    top, bottom, ones = (1 << sign_bit) - 1, 1 << sign_bit, (1 << (bits - sign_bit)) - 1
-    carry = signed(2)
-
-    @always_comb
-    def guard():
-        carry.next = z[0]
+    # Only the bits of S are added up; see hw.scale.round_and_saturate.
+    rounded, beyond = wrapping(S_BITS), bit()
+    top, bottom, ones = (1 << sign_bit) - 1, 1 << sign_bit, (1 << (bits - 1 - S_BITS)) - 1
 
     @always_comb
     def half_up():
-        rounded.next = z[bits:1].signed() + carry
+        rounded.next = z[S_BITS + 1 : 1] + z[0]
+
+    @always_comb
+    def judge():
+        if z[S_BITS] or rounded[sign_bit]:
+            beyond.next = z[bits : S_BITS + 1] != ones
+        else:
+            beyond.next = z[bits : S_BITS + 1] != 0
 
     @always(clk.posedge)
     def saturate():
-        if rounded[bits:sign_bit] == 0 or rounded[bits:sign_bit] == ones:
-            s.next = rounded[S_BITS:]
-            over.next = False
+        over.next = visible and beyond
+        if not beyond:
+            s.next = rounded
+        elif z[bits - 1]:
+            s.next = bottom
         else:
-            over.next = visible
-            if rounded[bits - 1]:
-                s.next = bottom
-            else:
-                s.next = top
+            s.next = top
 
-    return guard, half_up, saturate
+    return half_up, judge, saturate
 
 
 @block
