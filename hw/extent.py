@@ -2,6 +2,7 @@
 
 from myhdl import always, always_comb, block
 
+from golden.config import log2_ceil
 from hw.signals import bit, wrapping
 
 
@@ -14,9 +15,9 @@ def extent(clk, load, address, words, add, product, too_far, after, outside, mem
     Ports: clk; load: begin with address + words; words: of a row, None for fixed_words; add: add product, unsigned;
     too_far: it is too large for product; after: word after the last, meaningless where outside.
 
-    Parameters: memory_words: size of the memory; fixed_words: instead of words, or 0.
+    Parameters: memory_words: size of the memory, a power of two; fixed_words: instead of words, or 0.
     """
-    bits = len(after)
+    bits, top = len(after), log2_ceil(memory_words)
     overflow = bit()
     total = wrapping(bits + 1)
 
@@ -48,7 +49,8 @@ def extent(clk, load, address, words, add, product, too_far, after, outside, mem
 
     @always(clk.posedge)
     def compare():
-        outside.next = overflow or total > memory_words
+        # The memory has a power of two of words: total is larger if it has a higher bit, or this one and a lower one.
+        outside.next = overflow or total[:top + 1] != 0 or (total[top] and total[top:] != 0)
 
     @always_comb
     def show():

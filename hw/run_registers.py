@@ -157,22 +157,44 @@ def low(value, used, odd, shift):
 
 @block
 def outside(clk, reset, load, value, bad, high):
-    """bad: whether a value is 0 or above `high`, taken with load."""
+    """bad: whether a value is 0 or above `high`, a power of two, taken with load."""
+    top = log2_ceil(high)
+
+    if top == 0:
+
+        @always(clk.posedge)
+        def compare_one():
+            if reset:
+                bad.next = False
+            elif load:
+                bad.next = value != 1
+
+        return compare_one
+
+    low = bit()
+
+    @always_comb
+    def below():
+        low.next = value[top:] != 0
 
     @always(clk.posedge)
     def compare():
         if reset:
             bad.next = False
         elif load:
-            bad.next = value == 0 or value > high
+            # In range are high itself, and what has only bits below it, at least one.
+            bad.next = value[: top + 1] != 0 or value[top] == low
 
-    return compare
+    return below, compare
 
 
 @block
 def latch_rest(clk, reset, load, descriptor, run, faults, max_keys):
     """The signed position, and a window that is clamped where a longer one would not leave out more."""
     bits, longest = len(run.q_position), 2 * max_keys
+    top, window_top = log2_ceil(max_keys), log2_ceil(longest)
+    position_bits = len(descriptor.q_position)
+    ones = (1 << (position_bits - top)) - 1
 
     @always(clk.posedge)
     def take():
@@ -184,12 +206,17 @@ def latch_rest(clk, reset, load, descriptor, run, faults, max_keys):
             faults.bad_scale.next = False
         elif load:
             run.q_position.next = descriptor.q_position[bits:].signed()
-            if descriptor.window > longest:
+            if descriptor.window[:window_top] != 0:
                 run.window.next = longest
             else:
                 run.window.next = descriptor.window[bits:]
             faults.bad_window.next = descriptor.windowed and descriptor.window == 0
-            faults.bad_position.next = descriptor.q_position > max_keys or descriptor.q_position < -max_keys
+            # In range if the bits from max_keys' own up are copies of the sign, and max_keys itself.
+            faults.bad_position.next = (
+                descriptor.q_position[position_bits:top] != 0
+                and descriptor.q_position[position_bits:top] != ones
+                and (descriptor.q_position[position_bits:top] != 1 or descriptor.q_position[top:] != 0)
+            )
             faults.bad_scale.next = descriptor.scale_shift > SCALE_SHIFT_MAX
 
     return take
