@@ -3,11 +3,11 @@
 from myhdl import always, always_comb, block
 
 from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS, log2_ceil
+from hw.load_counters import LOAD_K, LOAD_Q, LOAD_S, LOAD_V, load_counters
 from hw.row_cursor import row_cursor
 from hw.signals import bit, round_up, unsigned, wrapping
 from hw.tile_walker import EXP, FLASH, MAXIMUM, SCORES, VALUES, tile_walker
 
-LOAD_K, LOAD_Q, LOAD_V, LOAD_S = range(4)
 LOADS = KEY_SLOTS + QUERY_SLOTS + VALUE_SLOTS + SCRATCH_SLOTS  # that can be under way at once
 
 
@@ -259,35 +259,9 @@ def loader(
             elif accepted:
                 read.valid.next = False
 
-    @always(clk.posedge)
-    def count():
-        if reset or walk:
-            counters.k_bytes.next = 0
-            counters.q_bytes.next = 0
-            counters.v_bytes.next = 0
-            counters.s_read_bytes.next = 0
-            counters.p_read_bytes.next = 0
-            counters.k_loads.next = 0
-            counters.v_loads.next = 0
-        else:
-            if accepted:
-                if kind == LOAD_K:
-                    counters.k_bytes.next = counters.k_bytes + read.bytes
-                elif kind == LOAD_Q:
-                    counters.q_bytes.next = counters.q_bytes + read.bytes
-                elif kind == LOAD_V:
-                    counters.v_bytes.next = counters.v_bytes + read.bytes
-                elif is_p:
-                    counters.p_read_bytes.next = counters.p_read_bytes + read.bytes
-                else:
-                    counters.s_read_bytes.next = counters.s_read_bytes + read.bytes
-            if k_plan:
-                counters.k_loads.next = counters.k_loads + 1
-            if v_plan:
-                counters.v_loads.next = counters.v_loads + 1
-
     return (
-        reserve, decide, kinds, plans, strobes, planner, credits, shape, place, pointers, bursts, count,
+        reserve, decide, kinds, plans, strobes, planner, credits, shape, place, pointers, bursts,
+        load_counters(clk, reset, walk, accepted, kind, is_p, read.bytes, k_plan, v_plan, counters),
         round_up(s_bytes, log2_ceil(config.word_bytes), s_words),
         tile_walker(
             clk, reset, walk, complete, run, plan, tile, block_rows, tile_first, tile_valid, skip, next_head, config

@@ -7,6 +7,7 @@ from golden.formats import MAX_BITS, SCALE_BITS, SHIFT_BITS
 from hw.signals import bit, index_bits, signed, unsigned
 
 OPERANDS = "q", "k", "v", "o", "state", "scratch"
+COUNTER_BITS = 32
 
 
 class Bundle:
@@ -194,7 +195,7 @@ class Counters(Bundle):
 
     def __init__(self):
         for name in self.meanings:
-            setattr(self, name, unsigned(32))
+            setattr(self, name, unsigned(COUNTER_BITS))
 
 
 class Debug(Bundle):

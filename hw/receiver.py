@@ -3,7 +3,8 @@
 from myhdl import always, always_comb, block
 
 from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS, log2_ceil
-from hw.loader import LOAD_K, LOAD_Q, LOAD_S, LOAD_V, LOADS
+from hw.load_counters import LOAD_K, LOAD_Q, LOAD_S, LOAD_V
+from hw.loader import LOADS
 from hw.queue import queue
 from hw.signals import bit, index_bits, join, place, unsigned, wrapping
 

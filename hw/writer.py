@@ -4,6 +4,7 @@ from myhdl import always, always_comb, block, concat
 
 from golden.config import log2_ceil
 from golden.layout import state_words
+from hw.ports import COUNTER_BITS
 from hw.ram import ram
 from hw.row_cursor import row_cursor
 from hw.signals import bit, index_bits, unsigned, wrapping
@@ -65,6 +66,7 @@ def writer(
     o_row, s_row, state_row, offset, address = (wrapping(index_bits(config.memory_words)) for _ in range(5))
     step_o, step_state, mark, rewind = (bit() for _ in range(4))
     written = unsigned(config.word_bytes.bit_length())
+    bytes_before, bytes_after = unsigned(COUNTER_BITS), wrapping(COUNTER_BITS)
 
     @always_comb
     def pack():
@@ -198,6 +200,22 @@ def writer(
     def drive():
         write.address.next = address
 
+    # One adder for all counters.
+    @always_comb
+    def counted():
+        if in_state:
+            bytes_before.next = counters.state_bytes
+        elif not now.stored:
+            bytes_before.next = counters.o_bytes
+        elif now.stored_p:
+            bytes_before.next = counters.p_write_bytes
+        else:
+            bytes_before.next = counters.s_write_bytes
+
+    @always_comb
+    def add():
+        bytes_after.next = bytes_before + written
+
     @always(clk.posedge)
     def count():
         if reset or clear:
@@ -207,16 +225,17 @@ def writer(
             counters.p_write_bytes.next = 0
         elif accepted:
             if in_state:
-                counters.state_bytes.next = counters.state_bytes + written
+                counters.state_bytes.next = bytes_after
             elif not now.stored:
-                counters.o_bytes.next = counters.o_bytes + written
+                counters.o_bytes.next = bytes_after
             elif now.stored_p:
-                counters.p_write_bytes.next = counters.p_write_bytes + written
+                counters.p_write_bytes.next = bytes_after
             else:
-                counters.s_write_bytes.next = counters.s_write_bytes + written
+                counters.s_write_bytes.next = bytes_after
 
     return (
-        pack, unpack, handshake, move, events, pipeline, hold, take, walk, scratch, locate, drive, count,
+        pack, unpack, handshake, move, events, pipeline, hold, take, walk, scratch, locate, drive, counted,
+        add, count,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
         row_cursor(

@@ -1,0 +1,75 @@
+"""Counters of what a run loads."""
+
+from myhdl import always, always_comb, block
+
+from hw.ports import COUNTER_BITS
+from hw.signals import unsigned, wrapping
+
+LOAD_K, LOAD_Q, LOAD_V, LOAD_S = range(4)  # kinds of loads; S stands for P, too
+
+
+@block
+def load_counters(clk, reset, clear, burst, kind, is_p, amount, k_load, v_load, counters):
+    """Bytes read of each kind, and loads of K and V.
+
+    One adder counts all bytes and one all loads: a cycle has one burst and one load at most.
+
+    Latency: a cycle. Throughput: a burst and a load a cycle.
+
+    Ports: clk; reset, clear: all are 0; burst: count amount bytes for kind, and for P instead of S with is_p; k_load,
+    v_load: count a load of K, of V; counters: k_bytes, q_bytes, v_bytes, s_read_bytes, p_read_bytes, k_loads, v_loads
+    (out).
+    """
+    bytes_before, loads_before = unsigned(COUNTER_BITS), unsigned(COUNTER_BITS)
+    bytes_after, loads_after = wrapping(COUNTER_BITS), wrapping(COUNTER_BITS)
+
+    @always_comb
+    def choose():
+        if kind == LOAD_K:
+            bytes_before.next = counters.k_bytes
+        elif kind == LOAD_Q:
+            bytes_before.next = counters.q_bytes
+        elif kind == LOAD_V:
+            bytes_before.next = counters.v_bytes
+        elif is_p:
+            bytes_before.next = counters.p_read_bytes
+        else:
+            bytes_before.next = counters.s_read_bytes
+        if k_load:
+            loads_before.next = counters.k_loads
+        else:
+            loads_before.next = counters.v_loads
+
+    @always_comb
+    def add():
+        bytes_after.next = bytes_before + amount
+        loads_after.next = loads_before + 1
+
+    @always(clk.posedge)
+    def count():
+        if reset or clear:
+            counters.k_bytes.next = 0
+            counters.q_bytes.next = 0
+            counters.v_bytes.next = 0
+            counters.s_read_bytes.next = 0
+            counters.p_read_bytes.next = 0
+            counters.k_loads.next = 0
+            counters.v_loads.next = 0
+        else:
+            if burst:
+                if kind == LOAD_K:
+                    counters.k_bytes.next = bytes_after
+                elif kind == LOAD_Q:
+                    counters.q_bytes.next = bytes_after
+                elif kind == LOAD_V:
+                    counters.v_bytes.next = bytes_after
+                elif is_p:
+                    counters.p_read_bytes.next = bytes_after
+                else:
+                    counters.s_read_bytes.next = bytes_after
+            if k_load:
+                counters.k_loads.next = loads_after
+            if v_load:
+                counters.v_loads.next = loads_after
+
+    return choose, add, count
