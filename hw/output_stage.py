@@ -8,7 +8,7 @@ from hw.delay import Delays, delay
 from hw.normalise import normalise
 from hw.output_accumulator import output_accumulator
 from hw.ram import ram
-from hw.reciprocal import reciprocal
+from hw.reciprocal import reciprocal, shift_bits
 from hw.signals import bit, unsigned
 
 
@@ -57,10 +57,11 @@ def output_stage(
             if seen:
                 debug.total.next = total
 
-    inverse, normal_shift = unsigned(RECIPROCAL_BITS), unsigned(6)
-    inverse_bits = RECIPROCAL_BITS + 6 + 1
+    inverse, normal_shift = unsigned(RECIPROCAL_BITS), unsigned(shift_bits(config))
+    seen_at = RECIPROCAL_BITS + len(normal_shift)
+    inverse_bits = seen_at + 1
     entry, stored, held = (unsigned(inverse_bits) for _ in range(3))
-    held_inverse, held_shift, held_seen = unsigned(RECIPROCAL_BITS), unsigned(6), bit()
+    held_inverse, held_shift, held_seen = unsigned(RECIPROCAL_BITS), unsigned(len(normal_shift)), bit()
     seen_late = later(seen, latency.RECIPROCAL)
 
     @always_comb
@@ -70,8 +71,8 @@ def output_stage(
     @always_comb
     def unpack():
         held_inverse.next = held[RECIPROCAL_BITS:]
-        held_shift.next = held[RECIPROCAL_BITS + 6 : RECIPROCAL_BITS]
-        held_seen.next = held[RECIPROCAL_BITS + 6]
+        held_shift.next = held[seen_at:RECIPROCAL_BITS]
+        held_seen.next = held[seen_at]
 
     # ---- O
 
@@ -96,7 +97,7 @@ def output_stage(
         pack,
         unpack,
         finish,
-        reciprocal(clk, total, inverse, normal_shift, config.element_bits),
+        reciprocal(clk, total, inverse, normal_shift),
         ram(
             clk,
             later(final_total, latency.RECIPROCAL, True),
@@ -120,7 +121,7 @@ def output_stage(
             accumulated,
             config,
         ),
-        normalise(clk, accumulated, held_shift, held_inverse, held_seen, normalised, config.array_depth),
+        normalise(clk, accumulated, held_shift, held_inverse, held_seen, normalised, config),
         delay(clk, finished, push, latency.NORMALISE, reset),
         delay(clk, act_last_final, out_last_final, push_at - latency.FEED),
         delay(clk, last_chunk, out_last_chunk, push_at),

@@ -14,18 +14,17 @@ def shifter(clk, x, shift, y):
     Latency: 3 cycles (golden.latency.SHIFTER), two multiplexer levels a stage, the largest shifts first.
     Throughput: one a cycle.
 
-    Ports: clk; x: signed; shift: 6 bits, unsigned; y: signed, at most one bit wider than x. A narrower y has the low
+    Ports: clk; x: signed; shift: 4 to 6 bits, unsigned; y: signed, at most one bit wider than x. A narrower y has the low
     bits of the result, and no stage computes more than these need.
     """
     width = len(x) + 1
     guarded = signed(width)
     first, second = signed(min(width, len(y) + 15)), signed(min(width, len(y) + 3))
-    high, middle, early_low, low = (unsigned(2) for _ in range(4))
+    middle, early_low, low = (unsigned(2) for _ in range(3))
 
     @always_comb
     def guard():
         guarded.next = x << 1
-        high.next = shift[6:4]
 
     @always(clk.posedge)
     def smaller():
@@ -36,10 +35,30 @@ def shifter(clk, x, shift, y):
     return (
         guard,
         smaller,
-        stage(clk, guarded, high, 16, first),
+        first_stage(clk, guarded, shift, first),
         stage(clk, first, middle, 4, second),
         stage(clk, second, low, 1, y),
     )
+
+
+@block
+def first_stage(clk, x, shift, y):
+    """y = x >> 16 * the bits of shift above the lower four, or the low bits of that. One cycle."""
+    bits, count, result = len(shift), unsigned(2), len(y)
+
+    if bits == 4:
+
+        @always(clk.posedge)
+        def register():
+            y.next = x[result:].signed()
+
+        return register
+
+    @always_comb
+    def high():
+        count.next = shift[bits:4]
+
+    return high, stage(clk, x, count, 16, y)
 
 
 @block

@@ -37,6 +37,19 @@ def test_every_shift(width, backend):
 
 
 @BACKENDS
+@pytest.mark.parametrize("bits", [4, 5])
+@pytest.mark.parametrize(("width", "result"), [(31, 19), (12, 13)])
+def test_fewer_bits_of_shift(width, result, bits, backend):
+    x = [value for _ in range(1 << bits) for value in extremes(width)]
+    shift = [amount for amount in range(1 << bits) for _ in extremes(width)]
+    ports = {"x": signed(width), "shift": unsigned(bits), "y": signed(result)}
+    trace = run(shifter, ports, {"x": x, "shift": shift}, ["y"], backend, after=latency.SHIFTER)
+    mask = (1 << result) - 1
+    expected = [(2 * value >> amount) & mask for value, amount in zip(x, shift, strict=True)]
+    assert [value & mask for value in trace["y"][latency.SHIFTER :]] == expected
+
+
+@BACKENDS
 @pytest.mark.parametrize(("width", "result"), [(27, 27), (34, 19), (48, 19), (20, 1)])
 def test_a_narrow_result(width, result, backend):
     """A result of fewer bits has the low ones."""
