@@ -11,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from gen.verilog import core, write_sources
@@ -18,13 +19,36 @@ from golden.config import ConfigError, load_config
 
 CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4")
 AIM_MHZ = 105
+LOGIC_PS = 5000  # of a path, for logic without wires
+# Modules of a configuration whose multipliers go to LUTs. tiny: Q.K^T, for the 28 multipliers of an LFE5U-25F.
+SOFT_MULTIPLIERS = {"tiny": ("pe_psum_out1*",)}
 
 
-def synthesise(folder: Path, sources: list[Path]) -> dict[str, int]:
+def synthesis_passes(sources: list[Path], top: str, soft_multipliers: Iterable[str] = ()) -> list[str]:
+    """Yosys commands from Verilog to ECP5 cells.
+
+    Args:
+        sources: Verilog files.
+        top: the module to begin with.
+        soft_multipliers: modules (yosys patterns, such as ``pe_psum_out1*``) whose multipliers become LUTs.
+    """
+    # The name under which synth_ecp5 itself sets aside what is no multiplier block.
+    soft = [f"chtype -set $__soft_mul {pattern}/t:$mul" for pattern in soft_multipliers]
+    return [
+        f"read_verilog {' '.join(map(str, sources))}",
+        f"synth_ecp5 -no-rw-check -top {top} -run begin:coarse",
+        *(["proc", "wreduce t:$mul", *soft] if soft else []),
+        # Without an aim, paths that are no longer than the longest are made fast with wide functions: 10 % more LUTs.
+        f"scratchpad -set abc9.D {LOGIC_PS}",
+        f"synth_ecp5 -no-rw-check -top {top} -run coarse:",
+    ]
+
+
+def synthesise(folder: Path, sources: list[Path], soft_multipliers: Iterable[str] = ()) -> dict[str, int]:
     """Run synth_ecp5 on the engine, leave engine.json in the folder, and count cells."""
     passes = (
-        f"read_verilog {' '.join(map(str, sources))}",
-        f"synth_ecp5 -no-rw-check -top engine -json {folder}/engine.json",
+        *synthesis_passes(sources, "engine", soft_multipliers),
+        f"write_json {folder}/engine.json",
         f"tee -q -o {folder}/cells.json stat -json",
     )
     # In a process of its own: yosys prints from C++ and ends the process at an error.
@@ -65,7 +89,8 @@ def main() -> int:
     folder = Path("build") / "estimate" / config.name
     folder.mkdir(parents=True, exist_ok=True)
     made = core(config)
-    cells = synthesise(folder, write_sources({name: made.files[name] for name in made.engine}, folder))
+    sources = write_sources({name: made.files[name] for name in made.engine}, folder)
+    cells = synthesise(folder, sources, SOFT_MULTIPLIERS.get(config.name, ()))
     print(config.name, *(f"{name} {count:,}" for name, count in cells.items()), sep="  ", flush=True)
     if arguments.clock:
         print(f"seed {arguments.seed}: {clock(folder, arguments.seed):.1f} MHz, aimed at {AIM_MHZ}")
