@@ -21,6 +21,7 @@ from golden.schedule import Phase, Tile, walk
 from golden.write_order import WriteOrder
 
 READ = 1  # pass decided to its first row being read
+ROOM = 2  # rows leave a buffer to a pass that needs their room
 SCORED = (Phase.FLASH, Phase.SCORES)
 VALUED = (Phase.FLASH, Phase.VALUES)
 STORED = (Phase.SCORES, Phase.EXP)
@@ -28,7 +29,7 @@ STORED = (Phase.SCORES, Phase.EXP)
 
 @dataclass(frozen=True)
 class Cycles:
-    """busy: start accepted to last write accepted; compute: first row read for Q.K^T to last row normalised.
+    """busy: start accepted to the cycle after the last write; compute: first row read for Q.K^T to last row normalised.
 
     memory_stall: cycles in which neither array takes a row while a load is under way. Intervals [first, end) of cycles:
     loads: (operand, first request, last word); mm1, mm2: passes; softmax: rows of a tile; writes: of an entry of the
@@ -100,6 +101,7 @@ class _Model:
         self.k = _Weights(config, config.chunks(job.dim), self.loader, "k")
         self.v = _Weights(config, config.chunks(job.value_dim), self.loader, "v")
         self.score_rows, self.value_rows = _Passes(), _Passes()
+        self.popped = -latency.ROW_LOOP  # the last pass of the tile before was decided
         self.score_pass = self.value_pass = (0, 0)  # next tile and chunk
         self.scored = self.replayed = self.queries = 0  # tiles of K, of S and P, and blocks of Q used up
         self.p_written: list[int] = []  # per tile for P.V: its first p row may be read, and its 1/l is there in time
@@ -136,6 +138,9 @@ class _Model:
         else:
             return False
         last = not scored or chunk == self.k.chunks - 1
+        if last:
+            # The room for the next tile's rows is worked out when the one before has gone.
+            earliest = max(earliest, self.popped + 2)
         if last and tile.phase in VALUED:
             room = self._p_room()
             if room is None:
@@ -155,6 +160,7 @@ class _Model:
             self.mm1_rows += range(*self.mm1[-1], apart)
         if last:
             self._finish_scores(tile, go, scored)
+            self.popped = go
         self.score_pass = (index + 1, 0) if last else (index, chunk + 1)
         return True
 
@@ -190,7 +196,7 @@ class _Model:
         while self.p_rows[index + 1] - self.p_rows[self.p_oldest] > self.config.p_rows:
             if self.p_oldest == len(self.p_freed):
                 return None
-            earliest = self.p_freed[self.p_oldest] + 1
+            earliest = self.p_freed[self.p_oldest] + ROOM
             self.p_oldest += 1
         return earliest
 
@@ -202,7 +208,7 @@ class _Model:
         if must_leave > len(self.writer.popped) and not may_write:
             return None
         self.writer.write(self.pushed, must_leave)
-        return self.writer.popped[must_leave - 1] + 1
+        return self.writer.popped[must_leave - 1] + ROOM
 
     def step_values(self, may_write: bool) -> bool:
         """One step of P.V likewise."""
@@ -217,7 +223,8 @@ class _Model:
         room = self._queue_room(tile.finals, may_write) if tile.finals else 0
         if room is None:
             return False
-        go = self.value_rows.start(tile, chunk, max(self.v.complete, self.p_written[index] + 1, room))
+        earliest = max(self.v.complete, self.p_written[index] + 1, room, self.value_rows.go + 2)
+        go = self.value_rows.start(tile, chunk, earliest)
         self.v.taken, self.v.complete = go, None
         self.mm2.append((go + READ, go + READ + tile.streamed))
         last = chunk == self.v.chunks - 1
@@ -244,7 +251,7 @@ class _Model:
                 # Only a fence is left to wait for: all that is queued is written.
                 self.writer.write(self.pushed, len(self.pushed))
         self.writer.write(self.pushed, len(self.pushed))
-        busy, last_push = self.writer.popped[-1], self.pushed[-1][0]
+        busy, last_push = self.writer.popped[-1] + 1, self.pushed[-1][0]
         first_row = self.mm1[0][0]
         waiting = _marked(((first, end) for _, first, end in self.loader.loads), busy)
         waiting &= ~_marked(self.mm2, busy)

@@ -64,7 +64,7 @@ def check(job) -> int:
     """Start accepted to the verdict on its descriptor: a product a cycle, those that the run needs."""
     many, grouped, windowed = job.heads > 1, job.group > 1, job.window is not None
     products = 4 + job.state + many * (4 + job.state) + 3 * grouped + job.naive + 3 * windowed
-    return products + PRODUCT + 2 + DIVIDE * grouped
+    return products + PRODUCT + 3 + DIVIDE * grouped
 
 
 def idle(again: int) -> int:

@@ -10,7 +10,7 @@ from golden.job import Job
 from golden.schedule import Phase, Tile, load_order
 
 DATA = 2  # last word on the memory port to "load complete", besides the memory's latency
-WALK = 4  # last load of a tile planned to the next tile's first
+WALK = 5  # last load of a tile planned to the next tile's first
 SKIP = 2  # for each tile that the walk passes over
 
 

@@ -24,7 +24,7 @@ def exp2(clk, maximum, z, visible, p):
     k_read, k_entry, k_low = unsigned(5), unsigned(5), unsigned(3)
     k_last, half = bit(), bit()
     floor = unsigned(P_BITS)
-    k_bits = len(x) - Z_FRACTION
+    x_bits, k_bits = len(x), len(x) - Z_FRACTION
 
     @always(clk.posedge)
     def subtract():
@@ -33,7 +33,7 @@ def exp2(clk, maximum, z, visible, p):
     @always_comb
     def address():
         fraction.next = x[Z_FRACTION:]
-        k.next = x[:Z_FRACTION]
+        k.next = x[x_bits:Z_FRACTION]
 
     @always(clk.posedge)
     def shift():

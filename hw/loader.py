@@ -6,7 +6,7 @@ from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS, lo
 from hw.load_counters import LOAD_K, LOAD_Q, LOAD_S, LOAD_V, load_counters
 from hw.row_cursor import row_cursor
 from hw.signals import bit, round_up, unsigned, wrapping
-from hw.tile_walker import EXP, FLASH, MAXIMUM, SCORES, VALUES, tile_walker
+from hw.tile_walker import EXP, MAXIMUM, SCORES, VALUES, tile_walker
 
 LOADS = KEY_SLOTS + QUERY_SLOTS + VALUE_SLOTS + SCRATCH_SLOTS  # that can be under way at once
 
@@ -19,7 +19,7 @@ def loader(
     """Load K, Q, V, and S and P, in the order of golden.schedule.load_order, one burst a row, as buffers become free.
 
     Latency: first request 3 cycles after start. Throughput: a burst request each cycle in which the memory takes
-    one; no gap between rows or loads while buffers are free and tiles take longer than the walker. Without overlap each
+    one; no gap between rows or loads while buffers are free and tiles take longer than the walker (5 cycles). Without overlap each
     operand has one buffer in use at a time. NAIVE: S, P and O of a block are in memory before what comes next is read.
 
         start     |1|___________
@@ -38,13 +38,12 @@ def loader(
     planning, fenced, opening = bit(), bit(), bit()
     block_rows, tile_first, tile_valid, skip, next_head = unsigned(len(run.q_rows)), bit(), bit(), bit(), bit()
     what, following, kind, next_kind = (unsigned(2) for _ in range(4))
-    plan_load, complete, credit = bit(), bit(), bit()
-    k_used, q_used, v_used, s_used = (
-        unsigned(slots.bit_length()) for slots in (KEY_SLOTS, QUERY_SLOTS, VALUE_SLOTS, SCRATCH_SLOTS)
-    )
+    plan_load, complete, credit, advance = (bit() for _ in range(4))
+    k_free, q_free, v_free, s_free = (bit() for _ in range(4))
     k_plan, q_plan, v_plan, s_plan = (bit() for _ in range(4))
     # The load planned next to the one whose bursts are under way.
     next_valid, next_rows, rows_left = bit(), unsigned(len(load_rows)), unsigned(len(load_rows))
+    last_row, from_scratch = bit(), bit()  # rows_left is 0; the tile's first load is of S or P
     take, accepted, another, step_q, is_p, next_is_p = (bit() for _ in range(6))
     # Where K and V of the present KV head, of the present block, and of the next tile begin; S and P of the next tile.
     k_head, k_block, k_tile, v_head, v_block, v_tile, s_tile = (wrapping(address_bits) for _ in range(7))
@@ -58,36 +57,39 @@ def loader(
     @always_comb
     def reserve():
         if what == LOAD_K:
-            credit.next = k_used == 0 or (run.overlap and k_used < KEY_SLOTS)
+            credit.next = k_free
         elif what == LOAD_Q:
-            credit.next = q_used == 0 or (run.overlap and q_used < QUERY_SLOTS)
+            credit.next = q_free
         elif what == LOAD_V:
-            credit.next = v_used == 0 or (run.overlap and v_used < VALUE_SLOTS)
+            credit.next = v_free
         else:
-            credit.next = s_used == 0 or (run.overlap and s_used < SCRATCH_SLOTS)
+            credit.next = s_free
 
     @always_comb
     def decide():
         accepted.next = read.valid and read.ready
-        take.next = next_valid and (not read.valid or (read.ready and rows_left == 0))
-        another.next = read.valid and read.ready and rows_left != 0
-        step_q.next = (take and next_kind == LOAD_Q) or (
-            read.valid and read.ready and rows_left != 0 and kind == LOAD_Q
-        )
+        take.next = next_valid and (not read.valid or (read.ready and last_row))
+        another.next = read.valid and read.ready and not last_row
+        step_q.next = (take and next_kind == LOAD_Q) or (read.valid and read.ready and not last_row and kind == LOAD_Q)
 
     @always_comb
     def kinds():
         if not opening:
             what.next = following
-        elif tile.phase == FLASH or tile.phase == SCORES:
-            what.next = LOAD_K
-        else:
+        elif from_scratch:
             what.next = LOAD_S
+        else:
+            what.next = LOAD_K
 
     @always_comb
     def plans():
         plan_load.next = (
-            planning and tile_valid and credit and (not next_valid or take) and not (opening and tile_first and fenced)
+            planning
+            and tile_valid
+            and not advance
+            and credit
+            and (not next_valid or take)
+            and not (opening and tile_first and fenced)
         )
 
     @always_comb
@@ -115,7 +117,9 @@ def loader(
             opening.next = False
             fenced.next = False
             next_valid.next = False
+            advance.next = False
         else:
+            advance.next = complete
             if start:
                 planning.next = True
                 opening.next = True
@@ -149,31 +153,6 @@ def loader(
                     next_rows.next = tile.keys
             elif take:
                 next_valid.next = False
-
-    @always(clk.posedge)
-    def credits():
-        if reset:
-            k_used.next = 0
-            q_used.next = 0
-            v_used.next = 0
-            s_used.next = 0
-        else:
-            if k_plan and not k_release:
-                k_used.next = k_used + 1
-            elif k_release and not k_plan:
-                k_used.next = k_used - 1
-            if q_plan and not q_release:
-                q_used.next = q_used + 1
-            elif q_release and not q_plan:
-                q_used.next = q_used - 1
-            if v_plan and not v_release:
-                v_used.next = v_used + 1
-            elif v_release and not v_plan:
-                v_used.next = v_used - 1
-            if s_plan and not s_release:
-                s_used.next = s_used + 1
-            elif s_release and not s_plan:
-                s_used.next = s_used - 1
 
     @always_comb
     def shape():
@@ -244,6 +223,7 @@ def loader(
                 kind.next = next_kind
                 is_p.next = next_is_p
                 rows_left.next = next_rows - 1
+                last_row.next = next_rows == 1
                 read.bytes.next = next_bytes
                 stride.next = next_stride
                 read.address.next = next_address
@@ -252,6 +232,7 @@ def loader(
                     read.address.next = q_address
             elif another:
                 rows_left.next = rows_left - 1
+                last_row.next = rows_left == 1
                 read.address.next = sequential
                 sequential.next = sequential + stride
                 if kind == LOAD_Q:
@@ -260,14 +241,42 @@ def loader(
                 read.valid.next = False
 
     return (
-        reserve, decide, kinds, plans, strobes, planner, credits, shape, place, pointers, bursts,
+        reserve, decide, kinds, plans, strobes, planner, shape, place, pointers, bursts,
+        slots_free(clk, reset, k_plan, k_release, run.overlap, k_free, KEY_SLOTS),
+        slots_free(clk, reset, q_plan, q_release, run.overlap, q_free, QUERY_SLOTS),
+        slots_free(clk, reset, v_plan, v_release, run.overlap, v_free, VALUE_SLOTS),
+        slots_free(clk, reset, s_plan, s_release, run.overlap, s_free, SCRATCH_SLOTS),
         load_counters(clk, reset, walk, accepted, kind, is_p, read.bytes, k_plan, v_plan, counters),
         round_up(s_bytes, log2_ceil(config.word_bytes), s_words),
         tile_walker(
-            clk, reset, walk, complete, run, plan, tile, block_rows, tile_first, tile_valid, skip, next_head, config
+            clk, reset, walk, advance, run, plan, tile, block_rows, tile_first, from_scratch, tile_valid, skip,
+            next_head, config,
         ),
         row_cursor(
             clk, reset, start, step_q, None, None, run.q_address, run.q_stride, run.q_head_stride, run.n_q, run.group,
             q_address,
         ),
     )  # fmt: skip
+
+
+@block
+def slots_free(clk, reset, plan, freed, overlap, free, slots):
+    """free: one of the slots of an operand is, or, without overlap, all are. A register.
+
+    plan: one is taken; freed: one becomes free.
+    """
+    used = unsigned(slots.bit_length())
+
+    @always(clk.posedge)
+    def count():
+        if reset:
+            used.next = 0
+            free.next = True
+        elif plan and not freed:
+            used.next = used + 1
+            free.next = overlap and used + 1 < slots
+        elif freed and not plan:
+            used.next = used - 1
+            free.next = overlap or used == 1
+
+    return count

@@ -27,7 +27,9 @@ def receiver(
     """
     row_bits, words_bits = len(load_rows), len(load_words)
     record, head, pop = unsigned(2 + row_bits + words_bits), unsigned(2 + row_bits + words_bits), bit()
-    kind, rows, words = unsigned(2), unsigned(row_bits), unsigned(words_bits)
+    # Of a load, the last row and the last word of a row.
+    kind, final_row, final_word = unsigned(2), unsigned(row_bits), unsigned(words_bits)
+    new_row, new_word = wrapping(row_bits), wrapping(words_bits)
     row, count = unsigned(row_bits), unsigned(len(write_word))
     k_slot, v_slot, q_slot, s_slot = (
         wrapping(index_bits(slots)) for slots in (KEY_SLOTS, VALUE_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS)
@@ -36,15 +38,20 @@ def receiver(
     last_word = bit()
 
     @always_comb
+    def minus_one():
+        new_row.next = load_rows - 1
+        new_word.next = load_words - 1
+
+    @always_comb
     def unpack():
         kind.next = head[2:]
-        rows.next = head[2 + row_bits : 2]
-        words.next = head[2 + row_bits + words_bits : 2 + row_bits]
+        final_row.next = head[2 + row_bits : 2]
+        final_word.next = head[2 + row_bits + words_bits : 2 + row_bits]
 
     @always_comb
     def complete():
-        last_word.next = count + 1 == words
-        pop.next = data_valid and count + 1 == words and row + 1 == rows
+        last_word.next = count == final_word
+        pop.next = data_valid and count == final_word and row == final_row
 
     @always(clk.posedge)
     def write():
@@ -54,7 +61,7 @@ def receiver(
         q_row.next = q_place
         v_row.next = v_place
         s_row.next = s_place
-        done_rows.next = rows
+        done_rows.next = final_row + 1
         if reset:
             k_write.next = False
             q_write.next = False
@@ -98,12 +105,13 @@ def receiver(
 
     depth = 1 << log2_ceil(LOADS)
     return (
-        join([load_kind, load_rows, load_words], record),
+        join([load_kind, new_row, new_word], record),
         queue(clk, reset, load_push, record, pop, head, under_way, depth),
         place(k_slot, row, k_place),
         place(q_slot, row, q_place),
         place(v_slot, row, v_place),
         place(s_slot, row, s_place),
+        minus_one,
         unpack,
         complete,
         write,

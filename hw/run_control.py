@@ -25,10 +25,10 @@ def run_control(
     last_output: the last chunk of O is there; tile_scored: a tile has been taken for the last time; under_way: a load
     is; out_of_range: a bit for each score that was saturated.
     """
-    accept, judge, refused = bit(), bit(), bit()
+    accept, judge, refused, ended = (bit() for _ in range(4))
     ends, product, far_product = unsigned(ENDS), unsigned(product_bits(config)), bit()
     faults = Faults(config)
-    remainder, refusal = unsigned(len(run.group)), unsigned(len(status.refusal))
+    remainder, refusal, verdict = unsigned(len(run.group)), unsigned(len(status.refusal)), unsigned(len(status.refusal))
     computing = bit()
     lanes = len(out_of_range)
     count_bits = lanes.bit_length()
@@ -38,10 +38,18 @@ def run_control(
     def accept_start():
         accept.next = start and not busy and not reset
 
-    @always_comb
-    def verdict():
-        begin_run.next = judge and refusal == 0
-        refused.next = judge and refusal != 0
+    # Registers, since what follows from them is far apart.
+    @always(clk.posedge)
+    def pronounce():
+        verdict.next = refusal
+        if reset:
+            begin_run.next = False
+            refused.next = False
+            ended.next = False
+        else:
+            begin_run.next = judge and refusal == 0
+            refused.next = judge and refusal != 0
+            ended.next = done
 
     @always(clk.posedge)
     def control():
@@ -57,8 +65,8 @@ def run_control(
                 status.refusal.next = 0
             elif refused:
                 busy.next = False
-                status.refusal.next = refusal
-            elif done:
+                status.refusal.next = verdict
+            elif ended:
                 busy.next = False
                 status.done.next = True
             elif start and busy:
@@ -104,7 +112,7 @@ def run_control(
             counters.saturations.next = counters.saturations + late_saturated
 
     return (
-        accept_start, verdict, control, saturations, count,
+        accept_start, pronounce, control, saturations, count,
         run_registers(clk, reset, accept, descriptor, run, faults, config),
         run_plan(
             clk, reset, accept, descriptor, run, faults, plan, ends, product, far_product, remainder, walk, judge,

@@ -5,7 +5,7 @@ from myhdl import always, always_comb, block
 from golden import latency
 from golden.config import QUERY_SLOTS, SCRATCH_SLOTS
 from hw.delay import delay
-from hw.signals import bit, index_bits, place, signed, unsigned
+from hw.signals import bit, index_bits, place, signed, unsigned, wrapping
 from hw.tile_walker import EXP, FLASH, SCORES, VALUES
 
 
@@ -51,20 +51,24 @@ def score_sequencer(
     """
     capacity, store_capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1
-    row_bits = len(row.row)
-    left = unsigned(len(tile.streamed))
+    row_bits, idle_bits = len(row.row), len(tile.idle)
+    left = wrapping(len(tile.streamed))  # rows of the pass that follow; of no importance without a tile
     chunk, pass_chunk = (unsigned(index_bits(config.max_chunks)) for _ in range(2))
     p_free, store_free = unsigned(capacity.bit_length()), unsigned(config.output_rows.bit_length())
     q_ready, s_ready = unsigned(QUERY_SLOTS.bit_length()), unsigned(SCRATCH_SLOTS.bit_length())
     bank, pass_bank, slot, pass_slot = bit(), bit(), bit(), bit()
     idle = unsigned(loop.bit_length())
     go, last, replay, values, store, last_go = (bit() for _ in range(6))
+    # What a go depends on is worked out a cycle ahead as far as it can be: much depends on it.
+    free, chunk_first, chunk_last, apart_now = (bit() for _ in range(4))
+    chunk_idle = unsigned(len(tile.idle))  # cycles to leave free before another pass of the same tile
+    p_fits, store_fits, just_popped = bit(), bit(), bit()
     member = unsigned(len(tile.member))
     final_end, fresh_from, row_end = (unsigned(len(tile.first_row)) for _ in range(3))
     block_end, streamed = bit(), unsigned(row_bits)  # rows of the pass read so far
-    spaced, room = bit(), bit()
+    room = bit()
     # Rows that go on to softmax come as fast as it takes them.
-    running, row_gap = bit(), config.row_cycles - 1
+    row_gap = config.row_cycles - 1
     # Buffers are free when their rows are read: a pass that takes a row a cycle is ahead of any load.
     q_taken, slot_read = bit(), bit()
     apart = unsigned(max(1, row_gap.bit_length()))
@@ -77,22 +81,45 @@ def score_sequencer(
 
     @always_comb
     def decide():
-        last.next = replay or chunk + 1 == run.qk_chunks
-        spaced.next = (not running or (left == 0 and apart == 0)) and (
-            (chunk == 0 and idle >= tile.idle) or (chunk != 0 and idle + tile.streamed >= loop)
-        )
+        last.next = replay or chunk_last
+        if chunk_first:
+            apart_now.next = idle >= tile.idle
+        else:
+            apart_now.next = idle >= chunk_idle
 
     @always_comb
     def enough():
-        room.next = not last or (
-            (not values or tile.streamed <= p_free) and (not store or tile.streamed <= store_free)
-        )
+        room.next = not last or (not just_popped and (not values or p_fits) and (not store or store_fits))
+
+    @always(clk.posedge)
+    def ahead():
+        # Not of the next tile yet in the cycle after a tile was popped.
+        p_fits.next = tile.streamed <= p_free
+        store_fits.next = tile.streamed <= store_free
+        if tile.streamed < loop:
+            chunk_idle.next = loop - tile.streamed[idle_bits:]
+        else:
+            chunk_idle.next = 0
+        if not go:
+            chunk_last.next = chunk + 1 == run.qk_chunks
+        elif last:
+            chunk_last.next = run.qk_chunks == 1
+        else:
+            chunk_last.next = chunk + 2 == run.qk_chunks
+        if reset:
+            chunk_first.next = True
+            just_popped.next = False
+        else:
+            just_popped.next = tile_pop
+            if go:
+                chunk_first.next = last
 
     @always_comb
     def start_pass():
         go.next = (
             tile_valid
-            and spaced
+            and free
+            and apart_now
             and room
             and ((replay and s_ready != 0) or (not replay and weights_ready and q_ready != 0))
         )
@@ -108,7 +135,7 @@ def score_sequencer(
     @always(clk.posedge)
     def passes():
         if reset:
-            running.next = False
+            free.next = True
             valid.next = False
             scored.next = False
             swap.next = False
@@ -118,19 +145,33 @@ def score_sequencer(
             slot.next = False
             idle.next = loop
         else:
-            if go:
-                running.next = True
-                valid.next = True
-                scored.next = not replay
+            if free:
+                # Whatever comes next, if it does: without go none of this is valid.
+                valid.next = go
+                scored.next = go and not replay
                 apart.next = 0
-                if last:
+                if go and last:
                     apart.next = row_gap
+                free.next = not go or (tile.streamed == 1 and (not last or row_gap == 0))
                 left.next = tile.streamed - 1
                 pass_chunk.next = chunk
                 pass_bank.next = bank
                 pass_slot.next = slot
-                first_chunk.next = chunk == 0
+                first_chunk.next = chunk_first
                 last_chunk.next = last
+            elif apart != 0:
+                apart.next = apart - 1
+                free.next = left == 0 and apart == 1
+                valid.next = False
+                scored.next = False
+            else:
+                left.next = left - 1
+                free.next = left == 1 and (row_gap == 0 or not last_chunk)
+                valid.next = True
+                scored.next = not row.replayed
+                if last_chunk:
+                    apart.next = row_gap
+            if go:
                 if replay:
                     slot.next = not slot
                 if not last:
@@ -139,36 +180,23 @@ def score_sequencer(
                     chunk.next = 0
                     if tile.last and not replay:
                         bank.next = not bank
-            elif apart != 0:
-                apart.next = apart - 1
-                valid.next = False
-                scored.next = False
-            elif running and left != 0:
-                left.next = left - 1
-                valid.next = True
-                scored.next = not row.replayed
-                if last_chunk:
-                    apart.next = row_gap
-            else:
-                running.next = False
-                valid.next = False
-                scored.next = False
             swap.next = go
             # Cycles since the last row of a pass had its turn, 0 while rows have.
-            if go or (running and (left != 0 or apart != 0)):
+            if go or not free:
                 idle.next = 0
             elif idle < loop:
                 idle.next = idle + 1
 
     @always(clk.posedge)
     def rows():
-        if go:
+        if free:
             row.row.next = tile.first_row[row_bits:]
             streamed.next = 0
             row.limit.next = tile.diagonal
             row.keys.next = tile.keys
             row.replayed.next = replay
-            row.replayed_p.next = tile.phase == VALUES
+            # Of a row that does come: replay_buffer is read for it.
+            row.replayed_p.next = go and tile.phase == VALUES
             row.keeps_maximum.next = tile.phase == EXP or tile.phase == VALUES
             row.to_values.next = values
             row.to_memory.next = store
@@ -178,7 +206,7 @@ def score_sequencer(
             fresh_from.next = tile.fresh_from
             row_end.next = tile.first_row + tile.streamed
             block_end.next = tile.last
-        elif running and left != 0 and apart == 0:
+        elif apart == 0:
             row.row.next = row.row + 1
             streamed.next = streamed + 1
             if member + 1 == run.group:
@@ -223,6 +251,7 @@ def score_sequencer(
             mask.next = run.qk_mask
         else:
             mask.next = all_elements
+
     @always_comb
     def flags():
         row.start.next = row.row >= fresh_from
@@ -247,7 +276,7 @@ def score_sequencer(
             slot_read.next = valid and left == 0 and row.replayed
 
     return (
-        start_values, kind, decide, enough, start_pass, pops, passes, rows, room_left, read, flags,
+        start_values, kind, decide, enough, ahead, start_pass, pops, passes, rows, room_left, read, flags,
         place(pass_bank, row.row, read_row),
         place(pass_slot, streamed, s_row),
         delay(clk, slot_read, s_release, latency.replay_read(config) - (row_gap > 0), reset),

@@ -59,7 +59,9 @@ def unpack_tile(vector, tile):
 
 
 @block
-def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid, skip, next_head, config):
+def tile_walker(
+    clk, reset, start, advance, run, plan, tile, rows, first, from_scratch, valid, skip, next_head, config
+):
     """Walk KV heads, for each its blocks of rows, (for each of these the phases,) and for each the tiles it sees.
 
     Latency: a record is valid 4 cycles after start or advance, 2 cycles later for each tile that is skipped.
@@ -70,7 +72,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
 
     Ports: clk; reset; start: begin with the first tile; advance: on to the next one, while valid; run: Run, plan:
     Plan, constant during a run; tile: TileRecord, rows: of its block, first: it is the first of its block and phase,
-    all while valid; skip: the block will begin one tile later; next_head: the next tile is of the next KV head.
+    from_scratch: its rows are of S or P, all while valid; skip: the block will begin one tile later; next_head: the next tile is of the next KV head.
     """
     tile_keys, key_shift = config.array_keys, log2_ceil(config.array_keys)
     row_bits, key_bits = len(rows), len(tile.keys)
@@ -261,6 +263,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
             tile.idle.next = 0
         rows.next = block_rows
         first.next = at_first
+        from_scratch.next = phase != FLASH and phase != SCORES
 
     return (
         constants, begin_values, add_members, next_block, skips, steps, walk, rows_and_phase, size, bound, rows_again,

@@ -31,8 +31,12 @@ def value_sequencer(
     row_bits, idle_bits = len(tile_rows), len(tile_idle)
     flags_at, entry_bits = 2 * row_bits + idle_bits, 2 * row_bits + idle_bits + 2
     record, head = unsigned(entry_bits), unsigned(entry_bits)
-    tile_valid, pop, at_last = bit(), bit(), bit()
-    rows, finals, left = unsigned(row_bits), unsigned(row_bits), unsigned(row_bits)
+    tile_valid, pop = bit(), bit()
+    rows, finals = unsigned(row_bits), unsigned(row_bits)
+    left = wrapping(row_bits)  # rows of the pass that follow; of no importance without a tile
+    # What a go depends on is worked out a cycle ahead: much depends on it. Not of what comes next in the cycle after it.
+    free, at_first, at_last, fits, just_gone, apart_now = (bit() for _ in range(6))
+    chunk_idle = unsigned(idle_bits)  # cycles to leave free before another pass of the same tile
     head_last, head_end, head_idle = bit(), bit(), unsigned(idle_bits)
     next_chunk = unsigned(len(chunks))
     base, index = wrapping(log2_ceil(depth)), wrapping(log2_ceil(depth))
@@ -47,19 +51,39 @@ def value_sequencer(
         head_idle.next = head[flags_at : 2 * row_bits]
         head_last.next = head[flags_at]
         head_end.next = head[flags_at + 1]
-        at_last.next = next_chunk + 1 == chunks
         read_index.next = index
 
     @always_comb
+    def spacing():
+        if at_first:
+            apart_now.next = started != 0 and idle >= head_idle
+        else:
+            apart_now.next = idle >= chunk_idle
+
+    @always_comb
     def start_pass():
-        go.next = (
-            tile_valid
-            and weights_ready
-            and (started != 0 or next_chunk != 0)
-            and (not valid or left == 0)
-            and ((next_chunk == 0 and idle >= head_idle) or (next_chunk != 0 and idle + rows >= loop))
-            and finals <= room
-        )
+        go.next = tile_valid and weights_ready and free and apart_now and fits and not just_gone
+
+    @always(clk.posedge)
+    def ahead():
+        fits.next = finals <= room
+        if rows < loop:
+            chunk_idle.next = loop - rows[idle_bits:]
+        else:
+            chunk_idle.next = 0
+        if not go:
+            at_last.next = next_chunk + 1 == chunks
+        elif at_last:
+            at_last.next = chunks == 1
+        else:
+            at_last.next = next_chunk + 2 == chunks
+        if reset:
+            at_first.next = True
+            just_gone.next = False
+        else:
+            just_gone.next = go
+            if go:
+                at_first.next = at_last
 
     @always_comb
     def release():
@@ -71,31 +95,34 @@ def value_sequencer(
     def passes():
         if reset:
             valid.next = False
+            free.next = True
             swap.next = False
             next_chunk.next = 0
             base.next = 0
             idle.next = loop
         else:
-            if go:
-                valid.next = True
+            if free:
+                # Whatever comes next, if it does: without go it is not valid.
+                valid.next = go
+                free.next = not go or rows == 1
                 left.next = rows - 1
                 index.next = base
                 chunk.next = next_chunk
                 last_chunk.next = at_last
                 last.next = head_last
                 run_end.next = head_end
+            else:
+                free.next = left == 1
+                left.next = left - 1
+                index.next = index + 1
+            if go:
                 if at_last:
                     next_chunk.next = 0
                     base.next = base + rows
                 else:
                     next_chunk.next = next_chunk + 1
-            elif valid and left != 0:
-                left.next = left - 1
-                index.next = index + 1
-            else:
-                valid.next = False
             swap.next = go
-            if go or (valid and left != 0):
+            if go or not free:
                 idle.next = 0
             elif idle < loop:
                 idle.next = idle + 1
@@ -106,9 +133,9 @@ def value_sequencer(
             started.next = 0
             room.next = capacity
         else:
-            if p_started and not (go and next_chunk == 0):
+            if p_started and not (go and at_first):
                 started.next = started + 1
-            elif go and next_chunk == 0 and not p_started:
+            elif go and at_first and not p_started:
                 started.next = started - 1
             if go and output_pop:
                 room.next = room + 1 - finals
@@ -121,7 +148,9 @@ def value_sequencer(
         join([tile_rows, tile_finals, tile_idle, tile_last, tile_end], record),
         queue(clk, reset, tile_push, record, pop, head, tile_valid, TILES),
         unpack,
+        spacing,
         start_pass,
+        ahead,
         release,
         passes,
         account,

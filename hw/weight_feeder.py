@@ -34,7 +34,8 @@ def weight_feeder(
     Parameters: slots: tiles in the buffer.
     """
     last_key = config.array_keys - 1
-    busy, begin_read, finish, loaded, tile_valid = bit(), bit(), bit(), bit(), bit()
+    busy, begin_read, finish, loaded, tile_valid = (bit() for _ in range(5))
+    chunk_last = bit()  # chunk is the tile's last one
     tile_keys = unsigned(len(tile_rows))
     key, chunk = unsigned(index_bits(config.array_keys)), unsigned(len(read_chunk))
     slot = wrapping(log2_ceil(slots))
@@ -43,25 +44,40 @@ def weight_feeder(
 
     @always_comb
     def decide():
-        finish.next = busy and key == 0
-        ready.next = loaded or (busy and key == 0)
-        freed.next = busy and key == 0 and chunk + 1 == chunks
+        ready.next = loaded or finish
+        freed.next = finish and chunk_last
         first_read.next = busy and key == last_key
 
     @always_comb
     def begin_chunk():
         # Straight on to the tile's next chunk where the row sequencer takes this one as it completes.
-        begin_read.next = (tile_valid and not busy and (not loaded or take)) or (finish and take and not freed)
+        begin_read.next = (tile_valid and not busy and (not loaded or take)) or (finish and take and not chunk_last)
 
     @always_comb
     def read():
         read_chunk.next = chunk
         if key >= tile_keys:
             mask.next = 0
-        elif chunk + 1 == chunks:
+        elif chunk_last:
             mask.next = tail_mask
         else:
             mask.next = all_elements
+
+    # What the reads have come to is worked out a cycle ahead: much depends on it.
+    @always(clk.posedge)
+    def ahead():
+        if reset:
+            finish.next = False
+        elif begin_read:
+            finish.next = last_key == 0
+        else:
+            finish.next = busy and key == 1
+        if freed:
+            chunk_last.next = chunks == 1
+        elif finish:
+            chunk_last.next = chunk + 2 == chunks
+        else:
+            chunk_last.next = chunk + 1 == chunks
 
     @always(clk.posedge)
     def step():
@@ -92,6 +108,7 @@ def weight_feeder(
         decide,
         begin_chunk,
         read,
+        ahead,
         step,
         place(slot, key, read_row),
         queue(clk, reset, tile_done, tile_rows, freed, tile_keys, tile_valid, slots),

@@ -38,6 +38,9 @@ def write_word(
     position = wrapping(len(chunk) + chunk_words)  # of no importance for other words than those of O
     placed, chosen = unsigned(total_bits), unsigned(config.word_bits)
     state_row, state_word = unsigned(max(8 * STATE_BYTES, config.word_bits)), unsigned(config.word_bits)
+    # A table, since what ends an entry decides much in the same cycle. elements is never 0 there.
+    last_words = tuple(max(0, count - 1) >> lane_bits for count in range(1 << len(elements)))
+    last_index = unsigned(max(1, max(last_words).bit_length()))
     maximum, sum_bits, state_bits = signed(32), len(state) - MAX_BITS, len(state)
     strobes, own_strobe = [bit() for _ in range(word_lanes)], unsigned(word_lanes)
 
@@ -46,11 +49,15 @@ def write_word(
         left.next = elements - (word << lane_bits)
 
     @always_comb
+    def look_up():
+        last_index.next = last_words[int(elements)]
+
+    @always_comb
     def extent():
-        last_word.next = left <= word_lanes
+        last_word.next = word == last_index
         if in_state:
             written.next = state_bytes
-        elif left <= word_lanes:
+        elif word == last_index:
             written.next = left[count_bits:] << 1
         else:
             written.next = word_bytes
@@ -85,7 +92,7 @@ def write_word(
             strobe.next = own_strobe
 
     instances = [
-        remain, extent, locate, displace, widen, sign, pack, choose,
+        remain, look_up, extent, locate, displace, widen, sign, pack, choose,
         slice_of(state_row, word, state_word),
         join(strobes, own_strobe),
     ]  # fmt: skip

@@ -61,6 +61,9 @@ class Script:
         self.loaded, self.ready, self.bank = 0, 0, 0
         self.s_loaded, self.s_ready, self.slot = 0, 0, 0
         self.chunk, self.used, self.stored, self.last_go, self.last_rows = 0, 0, 0, -100, 0
+        self.last_pop = -100
+        self.p_fits = self.store_fits = False  # as worked out in the cycle before, as is
+        self.chunk_idle = 0  # how far another pass of a tile has to be from the one before
         self.cycle(tile=0, weights=0, reset=1)
 
     def cycle(self, tile=1, weights=1, q_done=0, s_done=0, release=0, stored=0, reset=0):
@@ -73,6 +76,9 @@ class Script:
         fields = {name: int(getattr(shown, name)) for name in TileRecord.FIELDS if name not in ("idle", "end")}
         self.inputs.append(values | named("tile", fields | {"idle": latency.idle(shown.again)}))
         go = bool(head and not reset and self.may(now, head, weights))
+        self.p_fits = self.used + shown.streamed <= self.config.p_rows
+        self.store_fits = self.stored + shown.streamed <= self.config.output_rows
+        self.chunk_idle = latency.idle(shown.streamed)
         if go:
             self.begin(now, head)
         self.used -= released
@@ -84,16 +90,18 @@ class Script:
         return go
 
     def may(self, now, tile, weights):
-        replay, rows, config = tile.phase in REPLAYED, tile.streamed, self.config
-        if now < self.last_go + self.last_rows + latency.idle(rows if self.chunk else tile.again):
+        replay = tile.phase in REPLAYED
+        if now < self.last_go + self.last_rows + (self.chunk_idle if self.chunk else latency.idle(tile.again)):
             return False
         if not (self.s_ready if replay else weights and self.ready):
             return False
         if not replay and self.chunk + 1 < self.chunks:
             return True
+        if now < self.last_pop + 2:
+            return False
         if tile.phase in (Phase.FLASH, Phase.VALUES):
-            return self.used + rows <= config.p_rows
-        return tile.phase == Phase.MAXIMUM or self.stored + rows <= config.output_rows
+            return self.p_fits
+        return tile.phase == Phase.MAXIMUM or self.store_fits
 
     def begin(self, now, tile):
         replay, phase = tile.phase in REPLAYED, tile.phase
@@ -128,6 +136,7 @@ class Script:
             self.slot ^= 1
         self.chunk = 0 if last else self.chunk + 1
         if last:
+            self.last_pop = now
             self.tiles.pop(0)
             if values:
                 self.ring.append(tile.streamed)
@@ -230,6 +239,8 @@ def test_never_starts_without(missing, backend):
         assert not script.cycle(stored=1)
     elif missing in ("room", "Q", "S"):
         assert not script.cycle(q_done=int(missing == "Q"), release=int(missing == "room"), s_done=int(missing == "S"))
+    if missing.startswith("room"):
+        assert not script.cycle()
     assert script.cycle()
     script.check(backend)
 

@@ -41,6 +41,7 @@ class Script:
         self.tiles, self.started, self.used, self.chunk, self.base = [], 0, 0, 0, 0
         self.waiting = 0  # tiles pushed whose p has not begun
         self.last_go, self.last_rows = -100, 0
+        self.fits = False  # as worked out in the cycle before
 
     def cycle(self, tile=None, started=0, weights=1, pop=0):
         """tile: see TILE. Returns whether a pass begins."""
@@ -52,8 +53,9 @@ class Script:
             head_rows, head_finals, head_idle, head_last, head_end = self.tiles[0]
             spaced = self.last_go + self.last_rows
             spaced += max(0, latency.ROW_LOOP - head_rows) if self.chunk else head_idle
-            fits = self.used + head_finals <= self.config.output_rows
-            go = bool(weights and (self.started or self.chunk) and now >= spaced and fits)
+            spaced = max(spaced, self.last_go + 2)
+            go = bool(weights and (self.started or self.chunk) and now >= spaced and self.fits)
+            self.fits = self.used + head_finals <= self.config.output_rows
         if go:
             last = self.chunk + 1 == self.chunks
             for row in range(head_rows):
@@ -74,6 +76,11 @@ class Script:
         if tile:
             self.tiles.append(tile)
         return go
+
+    def push(self, tile):
+        """A tile, and a cycle later the first of its p."""
+        self.cycle(tile)
+        self.cycle(started=1)
 
     def check(self, backend):
         for _ in range(self.config.max_rows + 1):
@@ -146,11 +153,12 @@ def test_never_starts_without(missing, backend):
         assert not script.cycle(weights=int(missing != "weights"))
     assert len(script.goes) == passes
     if missing == "tile":
-        script.cycle((9, 1, 0, 0, 0), started=1)
+        script.push((9, 1, 0, 0, 0))
     elif missing == "p":
         script.cycle(started=1)
     elif missing == "output room":
         script.cycle(pop=1)
+        assert not script.cycle()
     assert script.cycle()
     script.check(backend)
 
@@ -161,8 +169,8 @@ def test_spacing_of_passes(rows, backend):
     """A row comes again after ROW_LOOP cycles at the earliest, and passes of that many rows have no gap."""
     script = Script(CONFIGS["tiny"], 4)
     idle = latency.idle(rows)
-    script.cycle((rows, 0, idle, 0, 0), started=1)
-    script.cycle((rows, 0, idle, 1, 1), started=1)
+    script.push((rows, 0, idle, 0, 0))
+    script.push((rows, 0, idle, 1, 1))
     while script.tiles:
         script.cycle()
     trace = script.check(backend)
@@ -176,7 +184,7 @@ def test_idle_cycles_before_a_tile(idle, backend):
     """They count from the last row of the tile before, and only ahead of the first chunk."""
     script = Script(CONFIGS["tiny"], 2)
     for _ in range(3):
-        script.cycle((9, 0, idle, 0, 0), started=1)
+        script.push((9, 0, idle, 0, 0))
     while script.tiles:
         script.cycle()
     starts = cycles_of(script.check(backend)["go"])
