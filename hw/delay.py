@@ -2,7 +2,10 @@
 
 from myhdl import Signal, always, always_comb, block, concat
 
-from hw.signals import unsigned
+from hw.ring import ring
+from hw.signals import copy, join, to_signed, unsigned
+
+RINGS = 16, 8  # cycles of the rings that long lines share
 
 
 @block
@@ -107,15 +110,58 @@ class Delays:
 
         later = Delays(clk, reset)
         x_3 = later(x, 3)
-        return logic, [delay(*line) for line in later.lines]
+        return logic, delay_lines(later)
+
+    Long lines share two rings, for as much of their way as these take.
     """
 
     def __init__(self, clk, reset):
         self.lines = []
-        self._clk, self._reset = clk, reset
+        self.clk, self.reset = clk, reset
 
-    def __call__(self, signal, cycles, clear=False):
-        """A copy of `signal`, `cycles` later; clear: reset clears it on the way."""
-        delayed = Signal(signal.val)
-        self.lines.append((self._clk, signal, delayed, cycles, self._reset if clear else None))
+    def __call__(self, signal, cycles, clear=False, into=None):
+        """A copy of `signal`, `cycles` later; clear: reset clears it on the way; into: the signal that becomes it."""
+        delayed = Signal(signal.val) if into is None else into
+        self.lines.append((signal, delayed, cycles, clear))
         return delayed
+
+
+@block
+def delay_lines(later):
+    """The lines that a Delays object has collected."""
+    shared = {length: ([], []) for length in RINGS}
+    instances = []
+    for signal, delayed, cycles, clear in later.lines:
+        if clear:
+            instances.append(delay(later.clk, signal, delayed, cycles, later.reset))
+            continue
+        part, left = signal, cycles
+        for length, (entering, leaving) in shared.items():
+            while left >= length:
+                entering.append(part)
+                part = Signal(signal.val)
+                leaving.append(part)
+                left -= length
+        instances.append(delay(later.clk, part, delayed, left))
+    for length, (entering, leaving) in shared.items():
+        if entering:
+            instances.append(shared_ring(later.clk, later.reset, entering, leaving, length))
+    return instances
+
+
+@block
+def shared_ring(clk, reset, signals, delayed, cycles):
+    """One ring for several signals."""
+    bits = sum(len(signal) for signal in signals)
+    entering, leaving = unsigned(bits), unsigned(bits)
+    instances, low = [join(signals, entering), ring(clk, reset, entering, leaving, cycles)], 0
+    for signal in delayed:
+        width = len(signal)
+        if isinstance(signal.val, bool):
+            instances.append(copy(leaving(low), signal))
+        elif signal.min < 0:
+            instances.append(to_signed(leaving(low + width, low), signal))
+        else:
+            instances.append(copy(leaving(low + width, low), signal))
+        low += width
+    return instances

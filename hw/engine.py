@@ -6,7 +6,7 @@ from golden import latency
 from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS
 from golden.formats import MAX_BITS, OUTPUT_BITS, P_BITS, SHIFT_BITS, Z_BITS
 from golden.naive import S_SHIFT
-from hw.delay import Delays, delay
+from hw.delay import Delays, delay_lines
 from hw.leaving_rows import OutputFlags, leaving_rows
 from hw.loader import loader
 from hw.operand_buffer import operand_buffer, row_chunks
@@ -244,4 +244,4 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
             block_stored, done, counters, config,
         ),
     ]  # fmt: skip
-    return instances, [delay(*line) for line in later.lines]
+    return instances, delay_lines(later)

@@ -18,7 +18,7 @@ def exp2(clk, maximum, z, visible, p):
     Ports: clk; maximum: signed 21 bits, an integer; z: signed 32 bits, s20.12; visible: one bit; p: UQ1.16.
     """
     x = signed(Z_BITS + 2)
-    fraction, k = unsigned(Z_FRACTION), unsigned(Z_BITS + 2 - Z_FRACTION)
+    fraction, k = unsigned(Z_FRACTION), unsigned(len(x) - Z_FRACTION)
     read, entry = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
     by_16, by_4 = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
     k_read, k_entry, k_low = unsigned(5), unsigned(5), unsigned(3)

@@ -3,7 +3,7 @@
 from myhdl import always_comb, block
 
 from golden import latency
-from hw.delay import Delays, delay
+from hw.delay import Delays, delay_lines
 from hw.scratch_row import scratch_row
 from hw.signals import bit, unsigned
 
@@ -83,5 +83,5 @@ def leaving_rows(
         fit,
         choose,
         scratch_row(clk, z, store_s, visible, p, row, s_out_of_range, lanes),
-        [delay(*line) for line in later.lines],
+        delay_lines(later),
     )

@@ -4,7 +4,7 @@ from myhdl import always_comb, block, concat
 
 from golden import latency
 from golden.formats import RECIPROCAL_BITS
-from hw.delay import Delays, delay
+from hw.delay import Delays, delay, delay_lines
 from hw.normalise import normalise
 from hw.output_accumulator import output_accumulator
 from hw.ram import ram
@@ -92,6 +92,9 @@ def output_stage(
         finished.next = valid_o and final_o
 
     push_at = o_at + latency.NORMALISE
+    later(act_last_final, push_at - latency.FEED, into=out_last_final)
+    for flag, out_flag in ((last_chunk, out_last_chunk), (last, out_last), (run_end, out_end)):
+        later(flag, push_at, into=out_flag)
     instances += [
         final_state,
         pack,
@@ -123,9 +126,5 @@ def output_stage(
         ),
         normalise(clk, accumulated, held_shift, held_inverse, held_seen, normalised, config),
         delay(clk, finished, push, latency.NORMALISE, reset),
-        delay(clk, act_last_final, out_last_final, push_at - latency.FEED),
-        delay(clk, last_chunk, out_last_chunk, push_at),
-        delay(clk, last, out_last, push_at),
-        delay(clk, run_end, out_end, push_at),
     ]
-    return instances, [delay(*line) for line in later.lines]
+    return instances, delay_lines(later)

@@ -23,8 +23,9 @@ def scale(clk, s, mantissa, shift, z, saturated):
     bits = max(len(s), LOW_BITS + 2)
     wide = signed(bits)
     # s = high * 2**LOW_BITS + low, low signed: high is rounded to the nearest.
+    # It wraps around where what is no score passes through, between the rows.
     low, high = signed(LOW_BITS), signed(bits - LOW_BITS)
-    upper, carry = signed(bits - LOW_BITS), signed(2)
+    rounded = wrapping(bits - LOW_BITS)
     # A product needs no bit for the sign of mantissa, which is positive: no product is -1 * -1 at full scale.
     low_product = signed(LOW_BITS + SCALE_BITS)
     product = signed(bits + SCALE_BITS)
@@ -36,14 +37,13 @@ def scale(clk, s, mantissa, shift, z, saturated):
         wide.next = s
 
     @always_comb
-    def divide():
-        upper.next = wide[bits:LOW_BITS].signed()
-        carry.next = wide[LOW_BITS - 1]
+    def show():
+        high.next = rounded.signed()
 
     @always(clk.posedge)
     def multiply():
         low.next = wide[LOW_BITS:].signed()
-        high.next = upper + carry
+        rounded.next = wide[bits:LOW_BITS] + wide[LOW_BITS - 1]
         factor.next = mantissa
         low_product.next = low * factor
 
@@ -53,7 +53,7 @@ def scale(clk, s, mantissa, shift, z, saturated):
         high_part = high_multiplier(clk, high, factor, low_product, product)
     return (
         extend,
-        divide,
+        show,
         multiply,
         high_part,
         shifter(clk, product, shift, shifted),

@@ -5,7 +5,8 @@ from myhdl import always_comb, block
 from golden import latency
 from golden.formats import MAX_BITS, P_BITS, SHIFT_BITS, Z_BITS
 from golden.naive import S_BITS, S_SHIFT
-from hw.delay import Delays, delay
+from hw.delay import Delays, delay, delay_lines
+from hw.ring import ring
 from hw.running_maximum import running_maximum
 from hw.running_sum import running_sum
 from hw.signals import bit, join, signed, split, to_signed, unsigned
@@ -48,7 +49,7 @@ def softmax_row(
 
     z = [signed(Z_BITS) for _ in range(lanes)]
     used, packed_z = [signed(Z_BITS) for _ in range(lanes)], unsigned(lanes * Z_BITS)
-    z_late = [signed(Z_BITS) for _ in range(lanes)]
+    z_late, packed_late = [signed(Z_BITS) for _ in range(lanes)], unsigned(lanes * Z_BITS)
     over = [bit() for _ in range(lanes)]
     over_visible = [bit() for _ in range(lanes)]
     computed, probabilities = ([unsigned(P_BITS) for _ in range(lanes)] for _ in range(2))
@@ -76,15 +77,20 @@ def softmax_row(
         # With m known, a row is summed up anew.
         replace.next = (fresh and not keeps_shift) or (start_shift and keeps_shift)
 
-    s_lanes, p_lanes = split(stored_s, lanes), split(stored_p, lanes)
+    s_lanes, p_lanes, late_lanes = split(stored_s, lanes), split(stored_p, lanes), split(packed_late, lanes)
     for lane in range(lanes):
         instances += [
             choose_s(replayed_z, s_lanes[lane], z[lane], used[lane]),
-            delay(clk, used[lane], z_late[lane], maximum_at - z_at),
+            to_signed(late_lanes[lane], z_late[lane]),
             gate(over[lane], visible_z(lane), over_visible[lane]),
             choose_p(replayed_p_p, p_lanes[lane], visible_p(lane), computed[lane], probabilities[lane]),
         ]
     total_addend = unsigned(P_BITS + tree)
+    later(row_top, p_at - top_at, into=p_row)
+    later(rescale, p_at - shift_at, into=p_shift)
+    later(replace, p_at - shift_at, into=p_fresh)
+    later(maximum, sum_at + latency.SUM - maximum_at, into=total_maximum)
+    later(seen, sum_at + latency.SUM - shift_at, into=total_seen)
     instances += [
         sees,
         scale_lanes(clk, valid, s, mantissa, shift, z, over, config),
@@ -92,6 +98,7 @@ def softmax_row(
         delay(clk, valid, valid_top, top_at, reset),
         join([value(Z_BITS, S_SHIFT - 1) for value in z], scored),
         join(used, packed_z),
+        ring(clk, reset, packed_z, packed_late, maximum_at - z_at),
         join(over_visible, out_of_range),
         row_maximum(clk, packed_z, visible_z, top, lanes),
         running_maximum(
@@ -99,9 +106,6 @@ def softmax_row(
         ),
         join(probabilities, p),
         delay(clk, valid_top, p_valid, p_at - top_at, reset),
-        delay(clk, row_top, p_row, p_at - top_at),
-        delay(clk, rescale, p_shift, p_at - shift_at),
-        delay(clk, replace, p_fresh, p_at - shift_at),
         adder_tree(clk, p, total_addend, lanes),
         running_sum(
             clk,
@@ -114,10 +118,8 @@ def softmax_row(
             total,
             config.max_rows,
         ),
-        delay(clk, maximum, total_maximum, sum_at + latency.SUM - maximum_at),
-        delay(clk, seen, total_seen, sum_at + latency.SUM - shift_at),
     ]
-    return instances, [delay(*line) for line in later.lines]
+    return instances, delay_lines(later)
 
 
 @block

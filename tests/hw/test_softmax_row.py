@@ -70,7 +70,7 @@ def stimulus(config, tiles, scale):
             columns["stored_p"][cycle + at_p] = pack(values, S_BITS)
         else:
             columns["stored_s"][cycle + latency.SCALE] = pack(values, S_BITS)
-    return columns | {"mantissa": scale[0], "shift": scale[1], "reset": 0}
+    return columns | {"mantissa": scale[0], "shift": scale[1], "reset": [1, *[0] * (end - 1)]}
 
 
 def step(state, start, values, visible, kind, scale):
@@ -86,7 +86,8 @@ def step(state, start, values, visible, kind, scale):
 
 def check(config, tiles, scale, backend):
     """Run tiles (cycle, row, start, lanes, visible, kind) against the reference; returns the rows' states."""
-    tiles = [tile if len(tile) == 6 else (*tile, Z) for tile in tiles]
+    # Cycle 0 is the reset.
+    tiles = [(tile[0] + 1, *tile[1:]) if len(tile) == 6 else (tile[0] + 1, *tile[1:], Z) for tile in tiles]
     at_p = latency.softmax(config)
     at_total = at_p + latency.tree(config) + latency.SUM
     outputs = [*AT_P, "p_valid", *AT_TOTAL, "scored", "out_of_range"]
@@ -175,7 +176,7 @@ def test_one_outlier(config, backend):
 @ALL
 def test_masked_rows(config, backend):
     """Rows that see nothing, in their first tiles, in later ones and at all, with large scores behind the mask."""
-    lanes, top = config.array_keys, (1 << (config.score_bits - 1)) - 1
+    lanes, top = config.array_keys, 1 << (config.score_bits - 2)
     tiles, cycle = [], 0
     for pattern in ("000", "010", "100", "001", "011", "110"):
         for index, shown in enumerate(pattern):
@@ -190,8 +191,8 @@ def test_masked_rows(config, backend):
 @EACH
 @pytest.mark.parametrize("scale", [((1 << 16) - 1, 0), ((1 << 16) - 1, 12), (0, 0)])
 def test_extremes(config, scale, backend):
-    """Scores at both ends of their format, saturated and not, alone and together, hidden and visible."""
-    low, high = -(1 << (config.score_bits - 1)), (1 << (config.score_bits - 1)) - 1
+    """Scores at both ends of their range, saturated and not, alone and together, hidden and visible."""
+    low, high = -(1 << (config.score_bits - 2)), 1 << (config.score_bits - 2)
     lanes, tiles = config.array_keys, []
     for s in ([low] * lanes, [high] * lanes, [low] * (lanes - 1) + [high], [high] * (lanes - 1) + [low], [0] * lanes):
         for visible in ((1 << lanes) - 1, (1 << lanes) - 2):
