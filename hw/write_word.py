@@ -34,33 +34,39 @@ def write_word(
     words = words_of_entry(config)
     total_bits, state_bytes = words * config.word_bits, min(STATE_BYTES, config.word_bytes)
     state_lanes = (1 << (state_bytes // 2)) - 1
-    left, count_bits = wrapping(len(elements) + len(word) + lane_bits), word_lanes.bit_length()
+    # The last element's number: no carry chain then on the way to last_word.
+    last = wrapping(max(len(elements), lane_bits + 1))
     position = wrapping(len(chunk) + chunk_words)  # of no importance for other words than those of O
     placed, chosen = unsigned(total_bits), unsigned(config.word_bits)
     state_row, state_word = unsigned(max(8 * STATE_BYTES, config.word_bits)), unsigned(config.word_bits)
-    # A table, since what ends an entry decides much in the same cycle. elements is never 0 there.
-    last_words = tuple(max(0, count - 1) >> lane_bits for count in range(1 << len(elements)))
-    last_index = unsigned(max(1, max(last_words).bit_length()))
     maximum, sum_bits, state_bits = signed(32), len(state) - MAX_BITS, len(state)
     strobes, own_strobe = [bit() for _ in range(word_lanes)], unsigned(word_lanes)
 
     @always_comb
-    def remain():
-        left.next = elements - (word << lane_bits)
+    def find_last():
+        last.next = elements - 1
 
-    @always_comb
-    def look_up():
-        last_index.next = last_words[int(elements)]
+    if lane_bits == 0:
 
-    @always_comb
-    def extent():
-        last_word.next = word == last_index
-        if in_state:
-            written.next = state_bytes
-        elif word == last_index:
-            written.next = left[count_bits:] << 1
-        else:
-            written.next = word_bytes
+        @always_comb
+        def extent():
+            last_word.next = last == word
+            if in_state:
+                written.next = state_bytes
+            else:
+                written.next = word_bytes
+
+    else:
+
+        @always_comb
+        def extent():
+            last_word.next = (last >> lane_bits) == word
+            if in_state:
+                written.next = state_bytes
+            elif (last >> lane_bits) == word:
+                written.next = (last[lane_bits:] + 1) << 1
+            else:
+                written.next = word_bytes
 
     @always_comb
     def locate():
@@ -92,7 +98,7 @@ def write_word(
             strobe.next = own_strobe
 
     instances = [
-        remain, look_up, extent, locate, displace, widen, sign, pack, choose,
+        find_last, extent, locate, displace, widen, sign, pack, choose,
         slice_of(state_row, word, state_word),
         join(strobes, own_strobe),
     ]  # fmt: skip
