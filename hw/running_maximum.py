@@ -3,20 +3,21 @@
 from myhdl import always, always_comb, block, concat
 
 from golden.formats import MAX_BITS, SHIFT_BITS
+from hw.delay import delay
 from hw.ram import ram
 from hw.signals import bit, index_bits, signed, unsigned
 
 
 @block
-def running_maximum(clk, top, row, start, valid, any_visible, maximum, shift, fresh, seen, rows):
+def running_maximum(clk, early_row, top, row, start, valid, any_visible, maximum, shift, fresh, seen, rows):
     """m = max(m_old, ceil(tile maximum)) for a row, with a seen flag instead of a finite minus infinity.
 
     A row that has seen no key has m = 0.
 
     Latency: top to maximum 2 cycles (golden.latency.MAXIMUM); to shift, fresh and seen 4. Throughput: one row a
-    cycle; a row may come again after 3 cycles.
+    cycle; a row may come again after 4 cycles.
 
-    Ports: clk; top: see row_maximum; row, valid: with top; start: the row's first tile, its old state is ignored;
+    Ports: clk; early_row: row, a cycle early; top: see row_maximum; row, valid: with top; start: the row's first tile, its old state is ignored;
     any_visible: the row sees a key of this tile; maximum: signed 21 bits; shift: m - m_old, clamped to 63;
     fresh: no key seen before this tile; seen: a key seen up to this tile.
 
@@ -25,7 +26,7 @@ def running_maximum(clk, top, row, start, valid, any_visible, maximum, shift, fr
     state_bits = MAX_BITS + 1
     clamp = (1 << SHIFT_BITS) - 1
     write, write_row = bit(), unsigned(index_bits(rows))
-    new_state, old_state = unsigned(state_bits), unsigned(state_bits)
+    new_state, read_state, old_state = (unsigned(state_bits) for _ in range(3))
     ceiling, carry = signed(MAX_BITS), signed(2)
     start_2, valid_2, any_2 = bit(), bit(), bit()
     row_2 = unsigned(index_bits(rows))
@@ -84,5 +85,8 @@ def running_maximum(clk, top, row, start, valid, any_visible, maximum, shift, fr
         fresh.next = fresh_3
         seen.next = seen_3
 
-    states = ram(clk, write, write_row, new_state, row, old_state, rows)
-    return round_up, ceil, unpack, compare, state, rescale, states
+    return (
+        round_up, ceil, unpack, compare, state, rescale,
+        ram(clk, write, write_row, new_state, early_row, read_state, rows),
+        delay(clk, read_state, old_state, 1),
+    )  # fmt: skip

@@ -59,7 +59,8 @@ def softmax_row(
 
     visible_z = later(visible, z_at)
     visible_maximum = later(visible_z, maximum_at - z_at)
-    row_top = later(row, top_at)
+    early_row = later(row, top_at - 1)
+    row_top = later(early_row, 1)
     visible_p = later(visible_maximum, p_at - maximum_at)
     start_top, keeps_top = later(start, top_at), later(keeps_maximum, top_at)
     replayed_z = later(replayed, z_at)
@@ -102,7 +103,7 @@ def softmax_row(
         join(over_visible, out_of_range),
         row_maximum(clk, packed_z, visible_z, top, lanes),
         running_maximum(
-            clk, top, row_top, restart, valid_top, any_visible, maximum, rescale, fresh, seen, config.max_rows
+            clk, early_row, top, row_top, restart, valid_top, any_visible, maximum, rescale, fresh, seen, config.max_rows
         ),
         join(probabilities, p),
         delay(clk, valid_top, p_valid, p_at - top_at, reset),
