@@ -17,13 +17,14 @@ from hw.signals import any_of, bit, unsigned
 
 
 @block
-def descriptor_check(clk, load, run, faults, ends, product, far_product, remainder, refusal, config):
+def descriptor_check(clk, load, run, faults, ends, product, far_product, remainder, wrong, refusal, config):
     """Judge a descriptor from its fields and from where its operands end.
 
     Latency: the last product to refusal, two cycles.
 
     Ports: clk; load: descriptor is being latched in run; run: Run, faults: Faults; ends, product,
-    far_product, remainder: see run_plan; refusal: golden.layout.Refusal, 0 if there is nothing to refuse.
+    far_product, remainder: see run_plan; refusal: golden.layout.Refusal, 0 if there is nothing to refuse; wrong: there
+    is something, known sooner within the cycle.
     """
     words, address_bits = config.memory_words, len(run.q_address)
     bits, row_shift = address_bits + 1, log2_ceil(config.scratch_row_words)
@@ -121,7 +122,21 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
         else:
             refusal.next = NONE
 
-    return instances, scratch_words, any_of(crossings, any_crossing), any_of(short, any_short), judge
+    fields = [getattr(faults, name) for name in vars(faults) if name.startswith("bad_")]
+    unfit, bad_field = bit(), bit()
+
+    @always(clk.posedge)
+    def early():
+        # Nothing of this changes any more when the last product comes.
+        unfit.next = bad_field or faults.misaligned or any_short or remainder != 0
+
+    @always_comb
+    def late():
+        wrong.next = (
+            unfit or any_crossing or q_gone or k_gone or v_gone or o_gone or state_gone or scratch_gone
+        )
+
+    return instances, early, late, any_of(fields, bad_field), scratch_words, any_of(crossings, any_crossing), any_of(short, any_short), judge
 
 
 @block

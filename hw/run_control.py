@@ -25,7 +25,7 @@ def run_control(
     last_output: the last chunk of O is there; tile_scored: a tile has been taken for the last time; under_way: a load
     is; out_of_range: a bit for each score that was saturated.
     """
-    accept, judge, refused, ended = (bit() for _ in range(4))
+    accept, judge, wrong, refused, ended = (bit() for _ in range(5))
     ends, product, far_product = unsigned(ENDS), unsigned(product_bits(config)), bit()
     faults = Faults(config)
     remainder, refusal, verdict = unsigned(len(run.group)), unsigned(len(status.refusal)), unsigned(len(status.refusal))
@@ -47,8 +47,8 @@ def run_control(
             refused.next = False
             ended.next = False
         else:
-            begin_run.next = judge and refusal == 0
-            refused.next = judge and refusal != 0
+            begin_run.next = judge and not wrong
+            refused.next = judge and wrong
             ended.next = done
 
     @always(clk.posedge)
@@ -118,5 +118,5 @@ def run_control(
             clk, reset, accept, descriptor, run, faults, plan, ends, product, far_product, remainder, walk, judge,
             config,
         ),
-        descriptor_check(clk, accept, run, faults, ends, product, far_product, remainder, refusal, config),
+        descriptor_check(clk, accept, run, faults, ends, product, far_product, remainder, wrong, refusal, config),
     )  # fmt: skip
