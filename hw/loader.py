@@ -3,6 +3,7 @@
 from myhdl import always, always_comb, block
 
 from golden.config import KEY_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS, VALUE_SLOTS, log2_ceil
+from hw.buffer_credit import buffer_credit
 from hw.load_counters import LOAD_K, LOAD_Q, LOAD_S, LOAD_V, load_counters
 from hw.row_cursor import row_cursor
 from hw.signals import bit, round_up, unsigned, wrapping
@@ -39,11 +40,10 @@ def loader(
     block_rows, tile_first, tile_valid, skip, next_head = unsigned(len(run.q_rows)), bit(), bit(), bit(), bit()
     what, following, kind, next_kind = (unsigned(2) for _ in range(4))
     plan_load, complete, credit, advance = (bit() for _ in range(4))
-    k_free, q_free, v_free, s_free = (bit() for _ in range(4))
-    k_plan, q_plan, v_plan, s_plan = (bit() for _ in range(4))
+    k_plan, q_plan, v_plan, s_plan, k_room, q_room, v_room, s_room = (bit() for _ in range(8))
+    first_s, single, ends, last_row = (bit() for _ in range(4))
     # The load planned next to the one whose bursts are under way.
     next_valid, next_rows, rows_left = bit(), unsigned(len(load_rows)), unsigned(len(load_rows))
-    last_row, from_scratch = bit(), bit()  # rows_left is 0; the tile's first load is of S or P
     take, accepted, another, step_q, is_p, next_is_p = (bit() for _ in range(6))
     # Where K and V of the present KV head, of the present block, and of the next tile begin; S and P of the next tile.
     k_head, k_block, k_tile, v_head, v_block, v_tile, s_tile = (wrapping(address_bits) for _ in range(7))
@@ -54,29 +54,41 @@ def loader(
     s_words, new_words, next_words = (unsigned(words_bits) for _ in range(3))
     k_step, v_step, s_step = wrapping(address_bits), wrapping(address_bits), unsigned(len(tile.streamed) + row_shift)
 
+    # What is decided in a cycle goes all the way to the walker: as little as possible stands in line there.
+    @always_comb
+    def opens():
+        first_s.next = run.naive and tile.phase != SCORES
+        single.next = tile.phase == MAXIMUM or tile.phase == EXP or (tile.phase == SCORES and not tile_first)
+
     @always_comb
     def reserve():
-        if what == LOAD_K:
-            credit.next = k_free
-        elif what == LOAD_Q:
-            credit.next = q_free
-        elif what == LOAD_V:
-            credit.next = v_free
+        if opening:
+            ends.next = single
+            if first_s:
+                credit.next = s_room
+            else:
+                credit.next = k_room
+        elif following == LOAD_Q:
+            ends.next = tile.phase == SCORES
+            credit.next = q_room
         else:
-            credit.next = s_free
+            ends.next = True
+            credit.next = v_room
 
     @always_comb
     def decide():
         accepted.next = read.valid and read.ready
         take.next = next_valid and (not read.valid or (read.ready and last_row))
         another.next = read.valid and read.ready and not last_row
-        step_q.next = (take and next_kind == LOAD_Q) or (read.valid and read.ready and not last_row and kind == LOAD_Q)
+        step_q.next = (take and next_kind == LOAD_Q) or (
+            read.valid and read.ready and not last_row and kind == LOAD_Q
+        )
 
     @always_comb
     def kinds():
         if not opening:
             what.next = following
-        elif from_scratch:
+        elif first_s:
             what.next = LOAD_S
         else:
             what.next = LOAD_K
@@ -98,12 +110,7 @@ def loader(
         q_plan.next = plan_load and what == LOAD_Q
         v_plan.next = plan_load and what == LOAD_V
         s_plan.next = plan_load and what == LOAD_S
-        complete.next = plan_load and (
-            what == LOAD_V
-            or tile.phase == MAXIMUM
-            or tile.phase == EXP
-            or (tile.phase == SCORES and (what == LOAD_Q or not tile_first))
-        )
+        complete.next = plan_load and ends
         tile_push.next = plan_load and opening
         load_push.next = take
         load_kind.next = next_kind
@@ -241,42 +248,18 @@ def loader(
                 read.valid.next = False
 
     return (
-        reserve, decide, kinds, plans, strobes, planner, shape, place, pointers, bursts,
-        slots_free(clk, reset, k_plan, k_release, run.overlap, k_free, KEY_SLOTS),
-        slots_free(clk, reset, q_plan, q_release, run.overlap, q_free, QUERY_SLOTS),
-        slots_free(clk, reset, v_plan, v_release, run.overlap, v_free, VALUE_SLOTS),
-        slots_free(clk, reset, s_plan, s_release, run.overlap, s_free, SCRATCH_SLOTS),
+        reserve, decide, kinds, plans, strobes, opens, planner, shape, place, pointers, bursts,
         load_counters(clk, reset, walk, accepted, kind, is_p, read.bytes, k_plan, v_plan, counters),
+        buffer_credit(clk, reset, run.overlap, k_plan, k_release, k_room, KEY_SLOTS),
+        buffer_credit(clk, reset, run.overlap, q_plan, q_release, q_room, QUERY_SLOTS),
+        buffer_credit(clk, reset, run.overlap, v_plan, v_release, v_room, VALUE_SLOTS),
+        buffer_credit(clk, reset, run.overlap, s_plan, s_release, s_room, SCRATCH_SLOTS),
         round_up(s_bytes, log2_ceil(config.word_bytes), s_words),
         tile_walker(
-            clk, reset, walk, advance, run, plan, tile, block_rows, tile_first, from_scratch, tile_valid, skip,
-            next_head, config,
+            clk, reset, walk, advance, run, plan, tile, block_rows, tile_first, tile_valid, skip, next_head, config
         ),
         row_cursor(
             clk, reset, start, step_q, None, None, run.q_address, run.q_stride, run.q_head_stride, run.n_q, run.group,
             q_address,
         ),
     )  # fmt: skip
-
-
-@block
-def slots_free(clk, reset, plan, freed, overlap, free, slots):
-    """free: one of the slots of an operand is, or, without overlap, all are. A register.
-
-    plan: one is taken; freed: one becomes free.
-    """
-    used = unsigned(slots.bit_length())
-
-    @always(clk.posedge)
-    def count():
-        if reset:
-            used.next = 0
-            free.next = True
-        elif plan and not freed:
-            used.next = used + 1
-            free.next = overlap and used + 1 < slots
-        elif freed and not plan:
-            used.next = used - 1
-            free.next = overlap or used == 1
-
-    return count

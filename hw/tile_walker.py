@@ -59,9 +59,7 @@ def unpack_tile(vector, tile):
 
 
 @block
-def tile_walker(
-    clk, reset, start, advance, run, plan, tile, rows, first, from_scratch, valid, skip, next_head, config
-):
+def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid, skip, next_head, config):
     """Walk KV heads, for each its blocks of rows, (for each of these the phases,) and for each the tiles it sees.
 
     Latency: a record is valid 4 cycles after start or advance, 2 cycles later for each tile that is skipped.
@@ -72,7 +70,7 @@ def tile_walker(
 
     Ports: clk; reset; start: begin with the first tile; advance: on to the next one, while valid; run: Run, plan:
     Plan, constant during a run; tile: TileRecord, rows: of its block, first: it is the first of its block and phase,
-    from_scratch: its rows are of S or P, all while valid; skip: the block will begin one tile later; next_head: the next tile is of the next KV head.
+    all while valid; skip: the block will begin one tile later; next_head: the next tile is of the next KV head.
     """
     tile_keys, key_shift = config.array_keys, log2_ceil(config.array_keys)
     row_bits, key_bits = len(rows), len(tile.keys)
@@ -92,7 +90,7 @@ def tile_walker(
     final_end, row_end, again = (unsigned(row_bits) for _ in range(3))
     again_bits = min(len(tile.idle), row_bits)
     begin_keys, begin_passed, begin_diagonal = wrapping(length_bits), signed(passed_bits), signed(len(diagonal))
-    tile_rows, after = signed(passed_bits), bit()
+    tile_rows, after, ends_head = signed(passed_bits), bit(), bit()
     member_sum, next_member = unsigned(len(member)), unsigned(len(member))
     next_diagonal = signed(len(diagonal))
     head_rows, begin_key = signed(passed_bits), signed(len(diagonal))
@@ -125,8 +123,7 @@ def tile_walker(
     @always_comb
     def skips():
         skip.next = sized and at_first and run.windowed and not last_keys and reach < 1
-        after.next = tile.last and (not run.naive or phase == VALUES)
-        next_head.next = advance and tile.last and (not run.naive or phase == VALUES) and last_block
+        next_head.next = advance and ends_head
 
     @always(clk.posedge)
     def steps():
@@ -246,6 +243,8 @@ def tile_walker(
         tile.fresh_from.next = fresh_from
         tile.keys.next = keys
         tile.last.next = final_end == block_rows
+        after.next = final_end == block_rows and (not run.naive or phase == VALUES)
+        ends_head.next = final_end == block_rows and (not run.naive or phase == VALUES) and last_block
         tile.end.next = (
             final_end == block_rows and last_block and heads_left == 1 and (not run.naive or phase == VALUES)
         )
@@ -263,7 +262,6 @@ def tile_walker(
             tile.idle.next = 0
         rows.next = block_rows
         first.next = at_first
-        from_scratch.next = phase != FLASH and phase != SCORES
 
     return (
         constants, begin_values, add_members, next_block, skips, steps, walk, rows_and_phase, size, bound, rows_again,

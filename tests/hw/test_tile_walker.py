@@ -7,7 +7,7 @@ import pytest
 from golden.config import NAMED
 from golden.load_times import SKIP
 from golden.load_times import WALK as LOADER_WALK
-from golden.schedule import Phase, walk
+from golden.schedule import walk
 from hw.run_plan import Plan
 from hw.run_registers import Run
 from hw.signals import bit, unsigned
@@ -21,20 +21,19 @@ RUN = ("n_kv", "q_rows", "q_position", "causal", "windowed", "naive", "group")
 PLAN = (
     "rows", "position_rows", "window_rows", "kv_heads", "block_queries", "block_members", "begin", "begin_rows",
 )  # fmt: skip
-RECORD = (*(f"tile_{name}" for name in TileRecord.FIELDS), "rows", "first", "from_scratch")
+RECORD = (*(f"tile_{name}" for name in TileRecord.FIELDS), "rows", "first")
 
 
 def record(tile, end):
     """What the walker has to show for a tile, in the order of RECORD; end: it is the last one of all."""
-    scored = tile.phase in (Phase.FLASH, Phase.SCORES)
-    return *tile_record(tile, end), tile.rows, int(tile.first), int(not scored)
+    return *tile_record(tile, end), tile.rows, int(tile.first)
 
 
 def ports(config):
     return {
         "reset": bit(), "start": bit(), "advance": bit(), "run": Run(config), "plan": Plan(config),
         "tile": TileRecord(config), "rows": unsigned(config.max_rows.bit_length()), "first": bit(), "valid": bit(),
-        "from_scratch": bit(), "skip": bit(), "next_head": bit(),
+        "skip": bit(), "next_head": bit(),
     }  # fmt: skip
 
 
