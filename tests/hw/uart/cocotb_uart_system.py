@@ -11,7 +11,7 @@ import random
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, Edge, Event, First, RisingEdge, Timer
+from cocotb.triggers import ClockCycles, Timer
 from cocotbext.uart import UartSink, UartSource
 
 from gen.bench import described
@@ -26,7 +26,6 @@ from hw.uart.protocol import (
     IDENTITY_BYTES,
     MAX_PAYLOAD,
     REQUEST,
-    RESPONSE_BYTES,
     RESYNC_BITS,
     TIMEOUT_BITS,
     Command,

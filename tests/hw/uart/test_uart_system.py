@@ -1,10 +1,6 @@
 """The whole device behind its serial line, generated and under cocotb; and what lint and synthesis say of it."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -14,7 +10,6 @@ from cocotb_tools.runner import get_runner
 from gen.hierarchy import modules
 from gen.module_text import module_text
 from gen.register_map import register_map
-from gen.verilator import verilator_binary
 from golden.config import NAMED
 from hw.signals import bit
 from hw.uart.uart_system import uart_system
