@@ -369,18 +369,18 @@ async def garbage_and_broken_frames(dut):
     await healthy()
 
     await host.send(good[:-1] + bytes([good[-1] ^ 0x80]) + good + garbage)
-    assert (await host.receive(RESYNC_BITS + 10))[0] == FrameStatus.BAD_CRC
+    assert (await host.receive(RESYNC_BITS + 20))[0] == FrameStatus.BAD_CRC
     await healthy()
 
     for cut in (1, 3, 9):
         await host.send(good[:cut])
         await host.silence(TIMEOUT_BITS - 10)
-        assert (await host.receive(20))[0] == FrameStatus.TIMEOUT
+        assert (await host.receive(30))[0] == FrameStatus.TIMEOUT
         await healthy()
 
     await host.send(request(Command.WRITE_MEMORY, 0, MAX_PAYLOAD + 4) + good + garbage)
     await host.silence(RESYNC_BITS - 10)
-    assert (await host.receive(25))[0] == FrameStatus.BAD_LENGTH
+    assert (await host.receive(30))[0] == FrameStatus.BAD_LENGTH
     await healthy()
 
     await host.expect(FrameStatus.BAD_COMMAND, 7)
@@ -420,7 +420,7 @@ async def framing_errors_and_breaks(dut):
     await host.send(good[:5])
     await byte(0, 0)
     await host.send(good)
-    assert (await host.receive(RESYNC_BITS + 10))[0] == FrameStatus.FRAMING
+    assert (await host.receive(RESYNC_BITS + 20))[0] == FrameStatus.FRAMING
     assert (await host.ask(Command.STATUS))[0] == FrameStatus.OK
 
     # A break inside a frame, longer than any time-out.
@@ -429,7 +429,7 @@ async def framing_errors_and_breaks(dut):
     await host.silence(TIMEOUT_BITS + 50)
     dut.rx.value = 1
     await host.silence(RESYNC_BITS - 5)
-    assert (await host.receive(20))[0] == FrameStatus.FRAMING
+    assert (await host.receive(30))[0] == FrameStatus.FRAMING
 
     # Glitches of less than half a bit, before and in the pauses of a frame.
     for part in (good[:1], good[1:6], good[6:]):
