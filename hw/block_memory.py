@@ -5,7 +5,7 @@ from myhdl import always, always_comb, block
 from hw.delay import delay
 from hw.memory_arbiter import memory_arbiter
 from hw.ram import ram
-from hw.signals import bit, copy, join, split, unsigned
+from hw.signals import bit, copy, join, unsigned
 
 HOP_BYTES = 2  # a lane of the write strobes
 
@@ -72,16 +72,17 @@ def block_memory(clk, reset, read, write, host_write, host_address, host_data, h
         delay(clk, serve, read.data_valid, first_word_latency(config) + 1, reset),
         join(read_lanes, answer),
     ]
-    before = word_address, strobe, data
+    before = word_address, strobe, data  # of the lanes that are still to come
     for lane in range(lanes):
-        hop_address, hop_strobe, hop_data = unsigned(len(word_address)), unsigned(lanes), unsigned(len(data))
+        hop_address, hop_strobe, hop_data = (unsigned(len(signal)) for signal in before)
         q, enable, lane_data = unsigned(16), bit(), unsigned(16)
         instances += [
             [delay(clk, *pair, 1) for pair in zip(before, (hop_address, hop_strobe, hop_data), strict=True)],
-            copy(hop_strobe(lane), enable),
-            copy(split(hop_data, lanes)[lane], lane_data),
+            copy(hop_strobe(0), enable),
+            copy(hop_data(16, 0), lane_data),
             ram(clk, enable, hop_address, lane_data, hop_address, q, words),
             delay(clk, q, read_lanes[lane], lanes - lane),  # the first register takes block RAM's slow output
         ]
-        before = hop_address, hop_strobe, hop_data
+        if lane < lanes - 1:
+            before = hop_address, hop_strobe(len(hop_strobe), 1), hop_data(len(hop_data), 16)
     return instances, never_stall, access, answers

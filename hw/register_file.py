@@ -120,15 +120,8 @@ def decode(address, chosen, index):
 
 @block
 def stored_field(clk, reset, chosen, write, data, strobe, value, low, is_pulse):
-    """A field that the bus writes, byte by byte as strobe says.
-
-    Latency: one cycle.
-
-    Ports: clk, reset; chosen: the bus is at the field's register; write, data, strobe: see RegisterBus; value: the
-    field (out).
-
-    Parameters: low: lowest bit of the field; is_pulse: what is written lasts one cycle.
-    """
+    """A field from bit `low` up that the bus writes, byte by byte as strobe says, while chosen; is_pulse: what is
+    written lasts one cycle. No module of its own, which would leave most of data and strobe unused."""
     high = low + len(value)
     edges = [low, *range(low // 8 * 8 + 8, high, 8), high]
     pieces = [unsigned(top - bottom) for bottom, top in pairwise(edges)]

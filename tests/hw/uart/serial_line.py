@@ -15,7 +15,7 @@ def byte_bits(value, stop=1):
 
 
 def levels(bits, clocks, offset=0.0, idle=0):
-    """The level at each clock of bits that take `clocks` each, the first from time `offset` on; then `idle` bits high."""
+    """The level at each clock of bits that take `clocks` each, from time `offset` on; then `idle` bits high."""
     bits = [*bits, *[1] * idle]
     count = int(len(bits) * clocks + offset)
     return [1 if at < offset else bits[min(len(bits) - 1, int((at - offset) / clocks))] for at in range(count)]

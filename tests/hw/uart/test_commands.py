@@ -13,8 +13,8 @@ from tests.hw.harness import BACKENDS, run
 from tests.hw.uart.serial_line import WRITES, DeviceModel
 
 OUTPUTS = [
-    "payload_address", "send", "status", "left", "data", "data_valid", "bus_address", "bus_write", "bus_data", "bus_strobe",
-    "memory_write", "memory_address", "memory_data",
+    "payload_address", "send", "status", "left", "data", "data_valid", "bus_address", "bus_write", "bus_data",
+    "bus_strobe", "memory_write", "memory_address", "memory_data",
 ]  # fmt: skip
 WORDS = pytest.mark.parametrize("word", [2, 4, 8, 16])
 

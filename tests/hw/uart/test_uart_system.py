@@ -1,6 +1,8 @@
 """The whole device behind its serial line, generated and under cocotb; and what lint and synthesis say of it."""
 
+import os
 import re
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from cocotb_tools.runner import get_runner
 from gen.hierarchy import modules
 from gen.module_text import module_text
 from gen.register_map import register_map
+from gen.verilator import verilator_binary
 from golden.config import NAMED
 from hw.signals import bit
 from hw.uart.uart_system import uart_system
@@ -135,6 +138,21 @@ def test_on_the_line(built, config, test, tmp_path):
 @pytest.mark.parametrize("test", ["whole_heads_back_to_back", "while_a_run_is_under_way", "soft_reset"])
 def test_with_all_clocks_running(built, test, tmp_path):
     run_bench(built, "tiny", test, tmp_path, gated=False)
+
+
+@pytest.mark.parametrize("name", ["tiny", pytest.param("base", marks=pytest.mark.slow)])
+def test_lint_is_clean(made, name):
+    """Of the whole, and of each module of hw.uart as a top of its own."""
+    files = made(name)
+    binary, root = verilator_binary()
+    own = [path.stem for path in files if " of hw.uart." in path.read_text()]
+    assert {"uart_host", "frame_reader", "commands", "crc32", "run_state"} <= set(own)
+    for top in (TOP, "register_file", "block_memory", *own):
+        done = subprocess.run(
+            [binary, "--lint-only", "-Wall", "--top-module", top, *files],
+            env=os.environ | {"VERILATOR_ROOT": str(root)}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, ""), top
 
 
 def test_every_test_of_the_bench_is_run():
