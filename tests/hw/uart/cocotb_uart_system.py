@@ -209,7 +209,7 @@ async def host_of(dut, error=0.0):
 @cocotb.test()
 async def ping_tells_what_this_is(dut):
     host = await host_of(dut)
-    await host.silence(100)
+    await host.silence(20)
     data = await host.expect(FrameStatus.OK, Command.PING)
     assert len(data) == IDENTITY_BYTES
     words = {4 * index: int.from_bytes(data[4 * index :][:4], "little") for index in range(len(data) // 4)}
@@ -307,9 +307,15 @@ async def whole_heads_back_to_back(dut):
     assert (await host.state())["interrupt"] == 0
 
 
+@cocotb.test()
+async def a_head(dut):
+    host = await host_of(dut)
+    await host.run(head(9, n_q=3, n_kv=5, dim=4, value_dim=4, heads=2, group=2, state=True))
+
+
 def long_run():
-    """A run that is under way while a host asks several things: about 12,000 cycles."""
-    return head(4, n_q=64, n_kv=64, dim=4, value_dim=4, q_rows=8, naive=True)
+    """A run of few bytes, under way while a host asks several things: 20,000 cycles for `tiny`."""
+    return head(4, n_q=32, n_kv=32, dim=1, value_dim=1, q_rows=1, naive=True)
 
 
 @cocotb.test()
