@@ -1,6 +1,6 @@
 """AXI4-Lite slave in front of the registers."""
 
-from myhdl import always, always_comb, block
+from myhdl import always, always_comb, block, concat
 
 from hw.axi.axi_ports import OKAY, SLVERR
 from hw.delay import delay
@@ -14,8 +14,9 @@ def axi_lite(clk, reset, s_axi, bus):
     """Turn reads and writes of AXI4-Lite into accesses of the register bus, one at a time.
 
     Address and data of a write come in any order and at any distance. A write and a read that wait for each other take
-    turns. What is not the address of a register in the bus's range is answered with SLVERR and changes nothing: beyond
-    it, or no multiple of four. A register that does not exist reads as 0.
+    turns. An address beyond the register bus is answered with SLVERR and changes nothing; so is a write with strobes
+    below its address, which AXI forbids. Of a read at no multiple of four, bytes below the address are 0. A register
+    that does not exist reads as 0.
 
     Latency: write, from the later of address and data to bvalid, 2 cycles; read, from arready to rvalid, 5 cycles.
     Throughput: a write every 4 cycles, a read every 6.
@@ -32,13 +33,18 @@ def axi_lite(clk, reset, s_axi, bus):
     top = len(bus.address) + 2
     write_address, read_address = unsigned(len(s_axi.awaddr)), unsigned(len(s_axi.araddr))
     have_address, have_data, have_read = bit(), bit(), bit()
-    bad_write, bad_read, failed = bit(), bit(), bit()
+    far_write, far_read, below, failed, offset = bit(), bit(), bit(), bit(), unsigned(2)
     idle, write_waits, writes, reads, read_turn, reading, arrives = (bit() for _ in range(7))
 
     @always_comb
     def judge():
-        bad_write.next = write_address[:top] != 0 or write_address[2:] != 0
-        bad_read.next = read_address[:top] != 0 or read_address[2:] != 0
+        below.next = (
+            (write_address[0] and bus.strobe[0])
+            or (write_address[1] and (bus.strobe[0] or bus.strobe[1]))
+            or (write_address[0] and write_address[1] and bus.strobe[2])
+        )
+        far_write.next = write_address[:top] != 0
+        far_read.next = read_address[:top] != 0
 
     @always_comb
     def look():
@@ -59,7 +65,7 @@ def axi_lite(clk, reset, s_axi, bus):
             read_turn.next = False
             reading.next = False
         else:
-            bus.write.next = writes and not bad_write
+            bus.write.next = writes and not far_write and not below
             if writes:
                 bus.address.next = write_address[top:2]
                 read_turn.next = True
@@ -78,7 +84,7 @@ def axi_lite(clk, reset, s_axi, bus):
         elif writes:
             s_axi.bvalid.next = True
             s_axi.bresp.next = OKAY
-            if bad_write:
+            if far_write or below:
                 s_axi.bresp.next = SLVERR
         elif s_axi.bready:
             s_axi.bvalid.next = False
@@ -86,7 +92,8 @@ def axi_lite(clk, reset, s_axi, bus):
     @always(clk.posedge)
     def answer_read():
         if reads:
-            failed.next = bad_read
+            failed.next = far_read
+            offset.next = read_address[2:]
         if reset:
             s_axi.rvalid.next = False
             s_axi.rresp.next = OKAY
@@ -94,7 +101,14 @@ def axi_lite(clk, reset, s_axi, bus):
         elif arrives:
             s_axi.rvalid.next = True
             s_axi.rresp.next = OKAY
-            s_axi.rdata.next = bus.q
+            if offset == 0:
+                s_axi.rdata.next = bus.q
+            elif offset == 1:
+                s_axi.rdata.next = concat(bus.q[32:8], "00000000")
+            elif offset == 2:
+                s_axi.rdata.next = concat(bus.q[32:16], "0000000000000000")
+            else:
+                s_axi.rdata.next = concat(bus.q[32:24], "000000000000000000000000")
             if failed:
                 s_axi.rresp.next = SLVERR
                 s_axi.rdata.next = 0

@@ -42,8 +42,8 @@ def axi_reader(clk, reset, stop, hold, base, read, m_axi, state, config):
     following = unsigned(address_bits)
     # The request, cut: piece_rest beats lie beyond the next multiple of 256.
     piece_valid, piece_follows, cut = bit(), bit(), bit()
-    reach, rest = unsigned(SPAN_BITS + 1), unsigned(words_bits)
-    piece_address, piece_beats, piece_rest = unsigned(address_bits), unsigned(words_bits), unsigned(words_bits)
+    reach, rest = unsigned(SPAN_BITS + 1), unsigned(SPAN_BITS)
+    piece_address, piece_beats, piece_rest = unsigned(address_bits), unsigned(SPAN_BITS), unsigned(SPAN_BITS)
     next_span = wrapping(address_bits - SPAN_BITS)
     # The burst that grows until it leaves.
     burst_valid, burst_send, burst_take, joins = (bit() for _ in range(4))
@@ -65,7 +65,7 @@ def axi_reader(clk, reset, stop, hold, base, read, m_axi, state, config):
         reach.next = new_address[SPAN_BITS:] + new_words
         rest.next = 0
         if reach[SPAN_BITS]:
-            rest.next = reach[words_bits:]
+            rest.next = reach[SPAN_BITS:]
 
     @always_comb
     def decide():

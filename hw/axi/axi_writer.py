@@ -193,8 +193,8 @@ def axi_writer(clk, reset, stop, base, write, m_axi, state, config):
         state.decode.next = response == DECERR or foreign
 
     return (
-        accept, arrive, close, pushes, gather, decide, bytes_of_lanes, request_channel, data_channel, constants, answers,
-        count, report,
+        accept, arrive, close, pushes, gather, decide, bytes_of_lanes, request_channel, data_channel, constants,
+        answers, count, report,
         join([word_entry, word_last], pushed),
         join([length, first], burst),
         queue(clk, flush, push, pushed, beat, oldest, oldest_valid, WORDS),
