@@ -18,8 +18,8 @@ PAGE = 4096
 class Monitor:
     """Checks valid and payload until ready, bursts against pages and the memory, WLAST, and what may come when.
 
-    reads, writes: (address, beats) of each burst accepted; beats: [read, written]; unanswered: beats still to come on R,
-    bursts still to be answered on B, beats promised on AW and not yet sent: all 0 when the bus is idle; depth: the most
+    reads, writes: (address, beats) of each burst offered; beats: [read, written]; unanswered: beats still to come on R,
+    bursts still to be answered on B, beats promised on AW and not yet sent, all 0 when the bus is idle; depth: the most
     bursts that were under way at once, reads and writes.
     """
 
