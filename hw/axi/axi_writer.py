@@ -24,12 +24,12 @@ def axi_writer(clk, reset, stop, base, write, m_axi, state, config):
     An error on B is reported. With stop, no new burst begins, those offered are sent to the end and their answers
     awaited, then words that are left are dropped; stop is held until drained, and at least 4 cycles.
 
-    Latency: word to WVALID, 6 cycles if the next one follows at once, else 4 more. Throughput: a word a cycle, in
+    Latency: word to WVALID, 5 cycles if the next one follows at once, else 4 more. Throughput: a word a cycle, in
     bursts of any length.
 
-        write.valid   |1|1|_|1|___________      two words in a row, then one elsewhere
-        m_axi.awvalid _________|1|___|1|__
-        m_axi.wvalid  ___________|1|1|_|1|      WLAST with the second and the third
+        write.valid   |1 1|1|_______________     two words in a row, then one elsewhere
+        m_axi.awvalid __________|1|_____|1|_
+        m_axi.wvalid  ____________|1 1|___|1|    WLAST with the second and the third
 
     Ports: clk, reset; stop: see above; base: first byte of the memory on the bus, a multiple of 4096; write: WritePort;
     m_axi: AxiMaster, AW, W and B; state: BusState.
