@@ -36,6 +36,7 @@ class Board:
 
     def __init__(self, dut, config: EngineConfig, base: int = BASE, seed: int = 1, latency: int | None = None):
         self.dut, self.config, self.base, self._random = dut, config, base, random.Random(seed)
+        self._described = None
         self.registers: RegisterMap = register_map(config, 7, 150_000_000, config.word_bits)
         cocotb.start_soon(Clock(dut.aclk, 10, "ns").start())
         dut.aresetn.value = 0
@@ -61,7 +62,7 @@ class Board:
             self.channels[name].queue_occupancy_limit = 16
 
     async def reset(self, cycles: int = 4) -> None:
-        self.dut.aresetn.value = 0
+        self.dut.aresetn.value, self._described = 0, None
         await ClockCycles(self.dut.aclk, cycles)
         self.dut.aresetn.value = 1
         await ClockCycles(self.dut.aclk, 3)
@@ -117,6 +118,7 @@ class Board:
             words[address] = words.get(address, 0) | (value & ((1 << width) - 1)) << low
         for address, word in words.items():
             await self.host.write_dword(address, word)
+        self._described = run
 
     def load(self, run: Run) -> np.ndarray:
         """Write operands to memory, and what must stay as it is around them; returns the image."""
@@ -136,9 +138,10 @@ class Board:
         raise AssertionError(f"still busy after {limit} cycles")
 
     async def begin(self, run: Run) -> np.ndarray:
-        """Load, describe and start a run; returns the image of memory."""
+        """Load, describe (unless that is done) and start a run; returns the image of memory."""
         image = self.load(run)
-        await self.describe(run)
+        if self._described is not run:
+            await self.describe(run)
         await self.command("start")
         return image
 
@@ -154,9 +157,9 @@ class Board:
         assert self.outcome() == {"done": 1, "error": 0, "refusal": 0, "interrupt": 1}
         self.compare(run, image)
         prediction = predict(self.config, run.job, run.q, run.k, run.v)
-        counters = {name: await self.read(f"counters.{name}") for name in (*MOVED, "saturations")}
+        system = self.dut.axi_system
+        counters = {name: int(getattr(system, f"counters_{name}").value) for name in (*MOVED, "saturations")}
         assert counters == {name: prediction.counters[name] for name in counters}
-        assert await self.read("counters.busy") >= await self.read("counters.compute")
 
     def compare(self, run: Run, image: np.ndarray) -> None:
         """Memory is as golden says, byte for byte."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from golden.config import load_config
 from golden.layout import extents, layout
+from golden.predict import predict
 from tests.engine_runs import random_run
 from tests.fpga.zuboard.board import Board, shifted
 
@@ -47,7 +48,11 @@ async def board(dut, seed: int = 1) -> Board:
 async def each_mode(dut, mode):
     """Without stalls; the master keeps the bus busy with bursts of several beats."""
     host = await board(dut)
-    await host.run(small(**MODES[mode]))
+    run = small(**MODES[mode])
+    await host.run(run)
+    prediction = predict(CONFIG, run.job, run.q, run.k, run.v)
+    for name in ("q_bytes", "o_bytes", "tiles"):
+        assert await host.read(f"counters.{name}") == prediction.counters[name]
     assert max(host.monitor.depth) > 1 and max(beats for _, beats in host.monitor.reads) > 4
 
 
@@ -88,7 +93,7 @@ async def operands_across_pages(dut):
 async def rows_that_end_on_any_byte(dut):
     """Nothing but the elements of a row is written; odd numbers of them, from one to more than a word."""
     host = await board(dut)
-    for value_dim in range(1, CONFIG.word_bytes + 2):
+    for value_dim in range(1, min(CONFIG.word_bytes + 1, CONFIG.max_dim) + 1):
         dim = 1 + (5 * value_dim) % CONFIG.max_dim
         await host.run(small(value_dim, n_q=3, n_kv=5, dim=dim, value_dim=value_dim, q_rows=3))
 

@@ -39,7 +39,7 @@ async def broken_off(host: Board, error: int) -> None:
     assert await host.read("status.error") == error
     assert host.dut.interrupt.value == 1
     seen = len(host.monitor.reads), len(host.monitor.writes)
-    await ClockCycles(host.dut.aclk, 50)
+    await ClockCycles(host.dut.aclk, 30)
     assert (len(host.monitor.reads), len(host.monitor.writes)) == seen
     await host.command("clear_interrupt")
     await ClockCycles(host.dut.aclk, 4)
@@ -156,6 +156,7 @@ async def a_start_while_busy_is_refused(dut):
     assert host.outcome() == {"done": 1, "error": 0, "refusal": Refusal.BUSY, "interrupt": 1}
     host.compare(run, image)
     await host.write("control.memory_base_low", BASE & 0xFFFFFFFF)
+    await host.describe(run)
     await host.run(run)
 
 
