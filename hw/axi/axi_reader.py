@@ -39,7 +39,7 @@ def axi_reader(clk, reset, stop, hold, base, read, m_axi, state, config):
     # The request, and what follows the one before it.
     words, (offered, request) = unsigned(words_bits), (unsigned(words_bits + address_bits) for _ in range(2))
     new_valid, new_take, new_words, new_address = bit(), bit(), unsigned(words_bits), unsigned(address_bits)
-    following = unsigned(address_bits)
+    following = wrapping(address_bits)  # of the row before; behind the memory's last word lies word 0
     # The request, cut: piece_rest beats lie beyond the next multiple of 256.
     piece_valid, piece_follows, cut = bit(), bit(), bit()
     reach, rest = unsigned(SPAN_BITS + 1), unsigned(SPAN_BITS)

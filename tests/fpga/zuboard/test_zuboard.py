@@ -123,7 +123,7 @@ def test_cycles_of_base(simulate, tmp_path):
     _, result = simulate("base", "cocotb_cycles", ".", tmp_path)
     found = json.loads(result.read_text())
     print(found)
-    assert found["n128_d64"]["busy"] <= 17_200 and found["n128_d64"]["longest"] == 256
+    assert found["n128_d64"]["busy"] <= 17_200 and found["n128_d64"]["longest"] == 28 * 8
     assert found["decode_512"]["busy"] <= 8_500
 
 

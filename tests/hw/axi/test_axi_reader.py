@@ -41,7 +41,7 @@ class Bench:
         self.latency, self.rng = latency, random.Random(seed)
         self.bursts, self.words, self.failures, self.drained, self.accepted = [], [], [], [], []
         self.stop, self.hold, self.responses, self.resets = range(0), range(0), {}, ()
-        self.cycles = 0
+        self.cycles, self.before = 0, (0, 0)  # before: requests accepted and words seen when stop ended
         self.most = 0  # bursts under way at once
 
     def expected(self):
@@ -65,6 +65,8 @@ class Bench:
                     pause, offered = offered, None
             beat = beats[0] if beats and beats[0][0] <= cycle and either(self.rng, self.stalls, 0.6) else None
             stopped = cycle in self.stop
+            if stopped:
+                self.before = len(self.accepted), len(self.words)
             inputs = {
                 "reset": int(cycle == 0 or cycle in self.resets), "stop": int(stopped),
                 "hold": int(cycle in self.hold), "base": BASE,
@@ -195,13 +197,21 @@ def test_the_first_burst_after_a_pause_leaves_at_once(backend):
 
 
 @BACKENDS
-def test_a_burst_a_cycle(backend):
-    """Rows of one word with gaps between them: nothing can be joined, and 30 of latency do not matter."""
+@pytest.mark.parametrize("latency", [30, 80])
+def test_a_burst_a_cycle(latency, backend):
+    """Rows of one word with gaps between them: nothing can be joined, and 30 of latency do not matter, 80 do."""
     requests = [(2 * row, 1) for row in range(200)]
-    bench = Bench(NARROW, requests, latency=30).run(backend)
+    bench = Bench(NARROW, requests, latency=latency).run(backend)
     assert bench.words == bench.expected() and len(bench.bursts) == 200
-    assert bench.most >= MAX_READS - 2
-    assert bench.cycles < 200 + 60
+    assert MAX_READS - 2 <= bench.most <= MAX_READS
+    assert (bench.cycles < 200 + 60) == (latency == 30)
+
+
+@BACKENDS
+def test_the_end_of_the_memory(backend):
+    """Its last word, and then its first, which does not follow."""
+    bench = Bench(NARROW, [(NARROW.memory_words - 2, 16), (0, 16)], latency=20).run(backend)
+    assert bench.words == bench.expected() and [count for _, count in bench.bursts] == [2, 2]
 
 
 @BACKENDS
@@ -237,6 +247,8 @@ def test_stop(start, backend):
     same = next((index for index, word in enumerate(words) if word != wanted[index]), len(words))
     assert words == wanted[:same] + wanted[len(wanted) - len(words) + same :]
     assert len(bench.accepted) == sum(not isinstance(item, int) for item in bench.requests)
+    requests, seen = bench.before
+    assert words[seen:] == Bench(NARROW, bench.accepted[requests:]).expected()
 
 
 @BACKENDS

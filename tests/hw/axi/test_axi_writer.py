@@ -32,7 +32,7 @@ class Bench:
         self.stalls, self.rng = dict(zip(("aw", "w", "b"), stalls, strict=True)), random.Random(seed)
         self.bursts, self.beats, self.failures, self.drained, self.accepted = [], [], [], [], []
         self.stop, self.responses, self.resets = range(0), {}, ()
-        self.cycles = self.most = 0
+        self.cycles, self.most, self.before = 0, 0, (0, 0)  # before: words accepted and beats seen when stop ended
         self.first = {}  # cycle of the first word, AWVALID, WVALID
 
     def stimulus(self):
@@ -47,6 +47,8 @@ class Bench:
                 if isinstance(offered, int):
                     pause, offered = offered, None
             stopped, moves = cycle in self.stop, {name: self.rng.random() >= self.stalls[name] for name in self.stalls}
+            if stopped:
+                self.before = len(self.accepted), len(self.beats)
             answer = bool(answers) and answers[0] <= cycle and moves["b"] and taken > 0
             inputs = {
                 "reset": int(cycle == 0 or cycle in self.resets), "stop": int(stopped), "base": BASE,
@@ -208,6 +210,13 @@ def test_a_word_a_cycle(step, backend):
 
 
 @BACKENDS
+def test_no_more_than_it_can_count(backend):
+    """Answers that take 80 cycles: 32 bursts are under way, and the next ones wait."""
+    bench = Bench(NARROW, [(2 * index, index, 15) for index in range(150)], latency=80).run(backend)
+    assert bench.written() == bench.accepted and bench.most == MAX_WRITES
+
+
+@BACKENDS
 def test_as_quick_as_it_says(backend):
     """The last word of a burst waits for four cycles; another burst that follows pushes it on."""
     bench = Bench(NARROW, in_a_row(5, 1)).run(backend)
@@ -239,6 +248,8 @@ def test_stop(start, slow, backend):
     assert bench.drained[start + 290] and len(accepted) >= 100 - 20
     same = next((index for index, word in enumerate(written) if word != accepted[index]), len(written))
     assert written[same:] == accepted[len(accepted) - len(written) + same :] and written[-1] == accepted[-1]
+    words_before, beats_before = bench.before
+    assert written[beats_before:] == accepted[words_before:]
 
 
 @BACKENDS
