@@ -8,6 +8,7 @@ from hw.axi.skid import skid
 from hw.signals import bit, join, round_up, unsigned, wrapping
 
 MAX_READS = 32  # bursts under way; what the slave does not take waits on AR
+EAGER = 8  # with fewer under way, a row leaves without waiting for others to join: 8 rows of 8 beats cover 64 cycles
 SPAN_BITS = 8  # no burst crosses a multiple of 256 beats: it is never longer, and stays within a page of 4 KB
 
 
@@ -15,9 +16,9 @@ SPAN_BITS = 8  # no burst crosses a multiple of 256 beats: it is never longer, a
 def axi_reader(clk, reset, stop, hold, base, read, m_axi, state, config):
     """Turn the engine's bursts, a row each, into bursts on AR, and hand the beats on R to the engine in order.
 
-    A burst is cut at multiples of 256 beats, so that it neither crosses 4 KB nor has more than 256 beats. Rows that
-    follow each other in memory are joined to one burst while an earlier one is under way: the first burst after a pause
-    leaves at once. Up to 32 are under way; RREADY is always 1, since the engine asks only for what it has room for.
+    A burst is cut at multiples of 256 beats, so that it neither crosses 4 KB nor has more than 256 beats. While eight
+    are under way, rows that follow each other in memory are joined to one; with fewer, a row leaves at once. Up to 32
+    are under way; RREADY is always 1, since the engine asks only for what it has room for.
 
     An error on R is reported with its beat. With stop, no new burst begins (one that ARVALID offers stays until it is
     taken, as AXI demands), requests that wait are dropped, and beats that are under way are taken; stop is held until
@@ -25,10 +26,10 @@ def axi_reader(clk, reset, stop, hold, base, read, m_axi, state, config):
 
     Latency: request to ARVALID, 4 cycles; beat to the engine, 1 cycle. Throughput: a request and a beat a cycle.
 
-        read.valid    |1|1 1 1|_____________      rows 0 to 3, one after the other in memory
-        m_axi.arvalid _________|1|___|1|____      row 0; rows 1 to 3
-        m_axi.rvalid  ___________|1|_|1|1|1|
-        data_valid    _____________|1|_|1|1|1|
+        read.valid    |1|1|________________
+        m_axi.arvalid ________|1|1|________
+        m_axi.rvalid  ____________|1 1|____
+        data_valid    ______________|1 1|__
 
     Ports: clk, reset; stop: see above; hold: no new burst, but nothing is dropped (reads wait for writes); base: first
     byte of the memory on the bus, a multiple of 4096; read: ReadPort; m_axi: AxiMaster, AR and R; state: BusState.
@@ -70,10 +71,10 @@ def axi_reader(clk, reset, stop, hold, base, read, m_axi, state, config):
     @always_comb
     def decide():
         joins.next = burst_valid and piece_valid and piece_follows
-        # A pause: what is asked for now, the engine may be waiting for.
+        # With little under way, the engine may soon be waiting for what it asks for now.
         burst_send.next = (
             burst_valid and not stop and not hold and under_way != MAX_READS and (not m_axi.arvalid or m_axi.arready)
-            and (not piece_valid or not piece_follows or under_way == 0)
+            and (not piece_valid or not piece_follows or under_way < EAGER)
         )  # fmt: skip
 
     @always_comb

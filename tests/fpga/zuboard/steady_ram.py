@@ -15,7 +15,7 @@ class SteadyRam:
         latency: cycles, at least 1. outstanding: read bursts that it holds; then ARREADY falls.
     """
 
-    def __init__(self, dut, base: int, size: int, word_bytes: int, latency: int, outstanding: int = 64):
+    def __init__(self, dut, base: int, size: int, word_bytes: int, latency: int, outstanding: int = 16):
         self._dut, self._base, self._word_bytes = dut, base, word_bytes
         self._latency, self._outstanding = latency, outstanding
         self._memory = bytearray(size)

@@ -7,7 +7,7 @@ import pytest
 
 from golden.config import NAMED
 from hw.axi.axi_ports import AxiMaster, BusState
-from hw.axi.axi_reader import MAX_READS, axi_reader
+from hw.axi.axi_reader import EAGER, MAX_READS, axi_reader
 from hw.ports import ReadPort
 from hw.signals import bit, unsigned
 from tests.hw.flow import FLOWS, either
@@ -178,22 +178,25 @@ def test_rows_across_a_page(config, backend):
 
 
 @BACKENDS
-@pytest.mark.parametrize("config, longest", [(NARROW, 256), (WIDE, 256)], ids=["narrow", "wide"])
-def test_rows_in_a_row_become_long_bursts(config, longest, backend):
-    """The first at once, the others up to the next multiple of 256 beats while it is under way."""
+@pytest.mark.parametrize("config", [NARROW, WIDE], ids=lambda config: config.name)
+def test_rows_in_a_row_become_long_bursts(config, backend):
+    """The first ones leave at once, the others join, up to the next multiple of 256 beats."""
     size, words = config.word_bytes, config.row_words
-    count = 600 // words
-    bench = Bench(config, [(row * words, words * size) for row in range(count)], latency=200).run(backend)
+    count = 300
+    bench = Bench(config, [(row * words, words * size) for row in range(count)], latency=400).run(backend)
     assert bench.words == bench.expected()
-    assert bench.bursts[:3] == [(BASE, words), (BASE + words * size, 256 - words), (BASE + 256 * size, longest)]
+    eager = [(BASE + row * words * size, words) for row in range(EAGER)]
+    rest = EAGER * words
+    assert bench.bursts[: EAGER + 1] == [*eager, (BASE + rest * size, 256 - rest)]
+    assert bench.bursts[EAGER + 1] == (BASE + 256 * size, min(256, count * words - 256))
 
 
 @BACKENDS
-def test_the_first_burst_after_a_pause_leaves_at_once(backend):
-    """Four cycles after its request, though the row after it follows in memory."""
-    config = NARROW
-    bench = Bench(config, [(0, 16), (2, 16), 40, (4, 16), (6, 16), (8, 16)], latency=10).run(backend)
-    assert [count for _, count in bench.bursts] == [2, 2, 2, 4]
+def test_rows_leave_at_once_while_little_is_under_way(backend):
+    """Though the row after it follows in memory."""
+    rows = [(2 * row, 16) for row in range(24)]
+    bench = Bench(NARROW, [*rows[:2], 40, *rows[2:4], 40, *rows[4:]], latency=25).run(backend)
+    assert [count for _, count in bench.bursts] == [2] * (4 + EAGER) + [2 * (20 - EAGER)]
 
 
 @BACKENDS

@@ -31,6 +31,7 @@ class Bench:
         self.config, self.todo, self.idle, self.latency = config, list(words), idle, latency
         self.stalls, self.rng = dict(zip(("aw", "w", "b"), stalls, strict=True)), random.Random(seed)
         self.bursts, self.beats, self.failures, self.drained, self.accepted = [], [], [], [], []
+        self.still = {name: range(0) for name in self.stalls}  # cycles in which a channel does not move at all
         self.stop, self.responses, self.resets = range(0), {}, ()
         self.cycles, self.most, self.before = 0, 0, (0, 0)  # before: words accepted and beats seen when stop ended
         self.first = {}  # cycle of the first word, AWVALID, WVALID
@@ -46,7 +47,11 @@ class Bench:
                 offered = todo.pop(0)
                 if isinstance(offered, int):
                     pause, offered = offered, None
-            stopped, moves = cycle in self.stop, {name: self.rng.random() >= self.stalls[name] for name in self.stalls}
+            stopped = cycle in self.stop
+            moves = {
+                name: self.rng.random() >= share and cycle not in self.still[name]
+                for name, share in self.stalls.items()
+            }
             if stopped:
                 self.before = len(self.accepted), len(self.beats)
             answer = bool(answers) and answers[0] <= cycle and moves["b"] and taken > 0
@@ -171,6 +176,16 @@ def test_one_channel_slowed(stalls, backend):
     """Neither queue overflows, whichever channel it waits for."""
     bench = Bench(NARROW, words(NARROW, random.Random(2), 200), stalls=stalls).run(backend)
     assert bench.written() == bench.accepted and len(bench.accepted) >= 190
+
+
+@BACKENDS
+@pytest.mark.parametrize("channel", ["aw", "w", "b"])
+def test_one_channel_stands_still(channel, backend):
+    """The words that have been accepted by then wait, and none is lost."""
+    bench = Bench(NARROW, words(NARROW, random.Random(3), 150))
+    bench.still[channel] = range(40, 240)
+    bench.run(backend)
+    assert bench.written() == bench.accepted == [item for item in bench.todo if not isinstance(item, int)]
 
 
 @BACKENDS
