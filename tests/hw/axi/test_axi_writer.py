@@ -70,6 +70,8 @@ class Bench:
                 self.bursts, self.beats, self.accepted = [], [], []
                 continue
             self.drained.append(seen["state_drained"])
+            # Accepted before this cycle, and not sent before the last: held, whatever the bus has seen.
+            assert not (seen["state_drained"] and len(self.accepted) > len(self.beats) and not self.stop)
             if offered and inputs["write_valid"] and seen["write_ready"]:
                 self.accepted.append(offered)
                 self.first.setdefault("word", cycle)

@@ -32,8 +32,8 @@ class Script:
     def begin(self, **inputs):
         """Start, and the engine takes it."""
         cycle = self.at(control_start=1, **inputs)
-        self.at(engine_status_done=0, engine_status_refusal=0)
-        self.at(engine_busy=1)
+        self.at()  # engine_start is seen here; the status is that of the run before
+        self.at(engine_busy=1, engine_status_done=0, engine_status_refusal=0)
         return cycle
 
     def finish(self, wait=0):
