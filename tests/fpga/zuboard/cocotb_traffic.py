@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import cocotb
 import numpy as np
+from cocotb.triggers import ClockCycles
 
 from golden.config import load_config
 from golden.layout import extents, layout
 from golden.predict import predict
 from tests.engine_runs import random_run
-from tests.fpga.zuboard.board import Board, shifted
+from tests.fpga.zuboard.board import BASE, Board, shifted
 
 CONFIG = load_config(os.environ.get("FLASHTILE_CONFIG", "tiny"))
 SMALL = {"n_q": 9, "n_kv": 21, "dim": 13, "value_dim": 11, "q_rows": 5, "state": True}
@@ -71,6 +72,21 @@ async def naive_behind_a_slow_bus(dut, channel):
     host = await board(dut)
     host.slow(**shares(channel))
     await host.run(small(2, naive=True, n_q=6))
+
+
+@cocotb.test()
+@cocotb.parametrize(channel=["aw", "w", "b"])
+async def naive_while_a_channel_stands_still(dut, channel):
+    """So few scores that all of them fit on the way: none is read back before its write has been answered."""
+    host = await board(dut)
+    run = small(2, naive=True, n_q=2, q_rows=2, n_kv=20)
+    host.channels[channel].pause = True
+    image = await host.begin(run)
+    await ClockCycles(dut.aclk, 500)
+    first = BASE + layout(CONFIG, run.job).scratch_address
+    assert not [address for address, _ in host.monitor.reads if address >= first]
+    host.channels[channel].pause = False
+    await host.check(run, image)
 
 
 @cocotb.test()

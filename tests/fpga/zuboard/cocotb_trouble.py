@@ -105,11 +105,14 @@ async def a_soft_reset_while_a_channel_stands_still(dut):
         host.channels[channel].pause = True
         await ClockCycles(dut.aclk, 60)
         await host.command("soft_reset")
-        await ClockCycles(dut.aclk, 60)
+        await ClockCycles(dut.aclk, 4)
+        seen = len(host.monitor.reads), len(host.monitor.writes)
+        await ClockCycles(dut.aclk, 56)
         owed = host.monitor.unanswered
         assert (await host.read("status.busy")) == (owed != (0, 0, 0))
         host.channels[channel].pause = False
         await broken_off(host, SOFT_RESET)
+        assert (len(host.monitor.reads), len(host.monitor.writes)) == seen
         host.monitor.beats[:] = 0, 0
     await host.run(run)
 

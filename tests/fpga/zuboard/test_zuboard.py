@@ -86,7 +86,7 @@ def simulate(made):
 
 FAST = [
     ("tiny8", "cocotb_traffic", "each_mode|across_pages|back_to_back"),
-    ("tiny8", "cocotb_traffic", "each_channel_slowed|one_beat.*False|naive_behind.*(=b|=all)"),
+    ("tiny8", "cocotb_traffic", "each_channel_slowed|one_beat.*False|naive_behind.*=all|naive_while"),
     ("tiny8", "cocotb_trouble", "an_error_ends.*slowed=False|registers|interrupt|refused"),
     ("tiny8", "cocotb_trouble", "settles.*False|stands_still|in_the_middle.*True|idle|base"),
     ("tiny16", "cocotb_traffic", "each_mode/mode=flash|any_byte|slowed.*all"),
