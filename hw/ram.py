@@ -2,6 +2,8 @@
 
 from myhdl import always, block
 
+DISTRIBUTED = 64  # words, of which synthesis tools may make distributed RAM
+
 
 @block
 def ram(clk, write, write_address, d, read_address, q, depth):
@@ -28,8 +30,10 @@ def ram(clk, write, write_address, d, read_address, q, depth):
     for port in (clk, write, write_address, d, read_address):
         port.read = True
     q.driven = "reg"
+    # Synthesis tools would make distributed RAM of a narrow one.
+    style = '(* ram_style = "block" *)\n' if depth > DISTRIBUTED else ""
     ram.verilog_code = f"""
-reg [{len(d) - 1}:0] ${{q}}_ram [0:{depth - 1}];
+{style}reg [{len(d) - 1}:0] ${{q}}_ram [0:{depth - 1}];
 always @(posedge $clk) begin
     if ($write) ${{q}}_ram[$write_address] <= $d;
     $q <= ${{q}}_ram[$read_address];

@@ -105,7 +105,7 @@ connect_bd_net [get_bd_pins $flashtile(module)/interrupt] [get_bd_pins ps/pl_ps_
 # ---- addresses: registers for the processor; for the engine the low DDR, and nothing else of what HP0 reaches
 
 assign_bd_address -offset $flashtile(registers) -range $flashtile(register_bytes) \
-    -target_address_space [get_bd_addr_spaces ps/Data] [get_bd_addr_segs $flashtile(module)/s_axi/reg0] -force
+    -target_address_space [get_bd_addr_spaces ps/Data] [get_bd_addr_segs $flashtile(module)/s_axi/*] -force
 set flashtile(ddr) 0
 foreach segment [get_bd_addr_segs ps/SAXIGP2/*] {
     if {[string match */HP0_DDR_LOW $segment]} {
