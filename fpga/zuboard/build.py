@@ -13,21 +13,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from fpga.build_error import BuildError
-from fpga.build_folder import FAILED, Failed, build_folder
+from fpga.build_folder import FAILED, REPORT, build_folder
 from fpga.zuboard import board
-from fpga.zuboard.project import NAME, RTL, write_project
+from fpga.zuboard.project import NAME, write_project
 from fpga.zuboard.top import TOP, board_config
 from fpga.zuboard.vivado_reports import timing, utilisation
 from gen.verilog import fingerprint
 from golden.config import EngineConfig
 
-REPORT = "report.json"
 LOG = "build.log"
-# What project and Vivado leave in the folder.
-OURS = (
-    RTL, "config.json", "Makefile", "*.tcl", "zuboard.*", "*.log", "*.jou", "*.rpt", "*.str", REPORT, ".Xil", "*.pb",
-    "usage_statistics_webtalk.*", "vivado_*",
-)  # fmt: skip
 PATIENCE = 20.0  # seconds that Vivado gets to end after Ctrl-C
 
 
@@ -75,14 +69,14 @@ def build(
         "utilisation": None,
         "available": vars(board.DEVICE),
     }
-    with build_folder(folder, OURS) as partial:
+    with build_folder(folder) as partial:
         flow = write_project(config, partial, identity, progress or (lambda done, total: None))
         if vivado is not None:
             try:
                 report |= _run(flow, partial)
             except BuildError as error:
                 # The folder's name after build_folder has moved it.
-                raise Failed(BuildError(str(error).replace(str(partial), str(folder / FAILED)))) from None
+                raise BuildError(str(error).replace(str(partial), str(folder / FAILED))) from None
         (partial / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     if vivado is None and not project_only:
         raise BuildError(
