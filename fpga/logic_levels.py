@@ -17,6 +17,7 @@ CARRY = re.compile(r"CARRY[48]")
 # Clocked inputs of cells whose other inputs reach their outputs within the cycle.
 CLOCKED = re.compile(r"(CLK|WCLK|CE|WE|D|DI[A-H]?)")
 REGISTER = re.compile(r"FD[RSCP]E.*|LD[CP]E.*|DSP48E2|RAMB(18|36)E2|URAM288.*")
+WIRE = re.compile(r"BUFG(CE)?|IBUF|OBUF|VCC|GND")
 CONSTANTS = "0", "1", "x", "z"
 
 
@@ -89,9 +90,8 @@ def _arrivals(cells: dict[str, dict]) -> tuple[dict[int, tuple[int, int]], dict[
         kind = cell["type"]
         if REGISTER.fullmatch(kind):
             continue
-        if kind in ("BUFG", "BUFGCE", "IBUF", "OBUF") or not (LEVEL.fullmatch(kind) or CARRY.fullmatch(kind)):
-            if kind not in ("BUFG", "BUFGCE", "IBUF", "OBUF", "VCC", "GND"):
-                raise ValueError(f"cell {kind} is not known to fpga/logic_levels.py; add it there")
+        if not any(pattern.fullmatch(kind) for pattern in (LEVEL, CARRY, WIRE)):
+            raise ValueError(f"cell {kind} is not known to fpga/logic_levels.py; add it there")
         bits = {}
         for port, direction in cell["port_directions"].items():
             for bit in cell["connections"].get(port, ()):
@@ -142,13 +142,13 @@ def _ends(module: dict, cells: dict[str, dict], names: dict[int, str]):
         if port["direction"] != "input":
             yield from ((name, bit) for bit in port["bits"] if bit not in CONSTANTS)
     for name, cell in cells.items():
-        outputs = [port for port, direction in cell["port_directions"].items() if direction == "output"]
-        label = next((names[bit] for port in outputs for bit in cell["connections"].get(port, ()) if bit in names), name)
-        label = re.sub(r"\[\d+\]$", "", label)
-        for port, direction in cell["port_directions"].items():
-            if direction == "input" and _is_clocked(cell, port):
-                short = "" if port == "D" else f".{port}"
-                yield from ((f"{label}{short}", bit) for bit in cell["connections"].get(port, ()) if bit not in CONSTANTS)
+        ports = cell["port_directions"]
+        outputs = [bit for port in ports if ports[port] == "output" for bit in cell["connections"].get(port, ())]
+        label = re.sub(r"\[\d+\]$", "", next((names[bit] for bit in outputs if bit in names), name))
+        for port in ports:
+            if ports[port] == "input" and _is_clocked(cell, port):
+                end = label if port == "D" else f"{label}.{port}"
+                yield from ((end, bit) for bit in cell["connections"].get(port, ()) if bit not in CONSTANTS)
 
 
 def _path(depth, bit, end, before, names) -> Path:

@@ -2,9 +2,9 @@
 
     area(folder, sources, "zuboard")
 
-yosys' `synth_xilinx -family xcup` maps the Verilog to LUTs, flip-flops, block RAM and DSP48E2; pads and clock buffers are
-left out, since the top is part of a block design. Counted is what Vivado's utilisation report counts: distributed RAM
-and shift registers take LUTs, an RAMB18E2 is half a block. yosys packs no registers into a DSP48E2, and Vivado
+yosys' `synth_xilinx -family xcup` maps the Verilog to LUTs, flip-flops, block RAM and DSP48E2; pads and clock buffers
+are left out, since the top is part of a block design. Counted is what Vivado's utilisation report counts: distributed
+RAM and shift registers take LUTs, an RAMB18E2 is half a block. yosys packs no registers into a DSP48E2, and Vivado
 does: flip-flops are an upper bound.
 """
 

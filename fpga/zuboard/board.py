@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PART = "xczu1cg-sbva484-1-e"  # Avnet AES-ZUB-1CG-DK-G, product brief: XCZU1CG-1SBVA484E
-# Board files, which know the processing system's pins and LPDDR4: github.com/Avnet/bdf and Vivado's board store. Avnet's
-# are avnet.com:zuboard_1cg:part0:1.0, those of Tria, as the vendor is called now, avnet-tria:zuboard_1cg:part0:1.2.
+# Board files, which know the processing system's pins and LPDDR4: github.com/Avnet/bdf and Vivado's board store.
+# Avnet's are avnet.com:zuboard_1cg:part0:1.0, those of Tria, its name now, avnet-tria:zuboard_1cg:part0:1.2.
 BOARD_PARTS = "*:zuboard_1cg:part0:*"
 CLOCK_HZ = 150_000_000  # pl_clk0, a quotient of the PS's IOPLL: 33.333 MHz * 45 / 10
 CLOCK_TOLERANCE = 0.001  # 33.333 and 33.33 MHz both come out within this of what is asked for

@@ -20,7 +20,7 @@ DESIGN = "zuboard_system"  # of the block design
 RTL = "rtl"  # folder of the Verilog: Edalize's Makefile has a target NAME.v of its own, next to itself
 CONSTRAINTS, SETTINGS, BLOCK_DESIGN, REPORTS = "zuboard.xdc", "settings.tcl", "block_design.tcl", "reports.tcl"
 
-# What Vivado takes from names, but for these: which clock and reset the buses belong to, and what kind of interrupt it is.
+# Vivado infers the buses from names; these say which clock and reset they belong to, and what kind the interrupt is.
 ATTRIBUTES = {
     "aclk": 'X_INTERFACE_INFO = "xilinx.com:signal:clock:1.0 aclk CLK", '
     'X_INTERFACE_PARAMETER = "ASSOCIATED_BUSIF s_axi:m_axi, ASSOCIATED_RESET aresetn"',
@@ -59,8 +59,8 @@ def constraints() -> str:
     """The XDC: the clock comes with the processing system, so that it is checked here instead of made."""
     longest = board.period_ns() * (1 + board.CLOCK_TOLERANCE)
     return f"""\
-# {board.CLOCK_HZ / 1e6:g} MHz. The clock of pl_clk0, {board.CLOCK}, is made by the constraints of the processing system's
-# IP from what block_design.tcl asks for. A create_clock here would hide it if that were slower; this finds it.
+# {board.CLOCK_HZ / 1e6:g} MHz. The clock of pl_clk0, {board.CLOCK}, is made by the constraints of the processing
+# system's IP from what block_design.tcl asks for. A create_clock here would hide it if that were slower; this finds it.
 # Read unmanaged, since managed constraints know no `if`, and for the implementation only.
 set flashtile_clock [get_clocks -quiet {board.CLOCK}]
 if {{[llength $flashtile_clock] != 1}} {{

@@ -109,14 +109,14 @@ def test_a_failed_build_leaves_the_earlier_one(quick, vivado, tmp_path, settings
 def test_negative_slack_fails_where_vivado_is_content(quick, vivado, tmp_path):
     # The hook sees no slow path, as if it were not run; the report has one.
     vivado(summary=vivado_stub.SUMMARY.replace("@WNS@", "-0.001"))
-    with pytest.raises(BuildError, match="worst setup slack -0.001 ns"):
+    with pytest.raises(BuildError, match=r"worst setup slack -0\.001 ns"):
         build(config(), tmp_path / "out")
 
 
 def test_no_bitstream_without_an_error_fails(quick, vivado, tmp_path, monkeypatch):
     vivado()
     monkeypatch.setattr(builds, "NAME", "other")
-    with pytest.raises(BuildError, match="ended without an error, but left no .*other.bit"):
+    with pytest.raises(BuildError, match=r"ended without an error, but left no .*other\.bit"):
         build(config(), tmp_path / "out")
 
 

@@ -109,9 +109,12 @@ def test_addresses(tmp_path):
     calls = executed(tmp_path)
     given = [call[1:] for call in calls if call[0] == "assign_bd_address"]
     assert given == [
-        ["-offset", "0xA0000000", "-range", "4096", "-target_address_space", "/ps/Data", "/zuboard/s_axi/reg0", "-force"],
+        [
+            "-offset", "0xA0000000", "-range", "4096", "-target_address_space", "/ps/Data", "/zuboard/s_axi/reg0",
+            "-force",
+        ],
         ["-target_address_space", "/zuboard/m_axi", "/ps/SAXIGP2/HP0_DDR_LOW", "-force"],
-    ]
+    ]  # fmt: skip
     excluded = [call[-1] for call in calls if call[0] == "exclude_bd_addr_seg"]
     assert excluded == ["/ps/SAXIGP2/HP0_QSPI", "/ps/SAXIGP2/HP0_LPS_OCM"]
 

@@ -41,7 +41,7 @@ def test_what_is_not_met_fails(tmp_path, given, sentence):
 
 
 def test_a_missing_report_fails(tmp_path):
-    with pytest.raises(BuildError, match="left no timing summary .*timing.rpt"):
+    with pytest.raises(BuildError, match=r"left no timing summary .*timing\.rpt"):
         timing(tmp_path / "timing.rpt")
     with pytest.raises(BuildError, match="left no utilisation report"):
         utilisation(tmp_path / "utilization.rpt")

@@ -85,7 +85,10 @@ def interpreter() -> list[str]:
 
 
 def run(folder: Path, scripts: list[str], **settings: str) -> subprocess.CompletedProcess:
-    """Source scripts in a folder as Vivado would; keys of SETTINGS, without a leading '-', change what the stub does."""
+    """Source scripts in a folder as Vivado would.
+
+    settings: what the stub does otherwise than in SETTINGS, by its keys without a leading '-'.
+    """
     values = {key: settings.get(key.lstrip("-"), value) for key, value in SETTINGS.items()}
     values["calls"] = str(folder / "calls.log")
     text = "array set stub {\n" + "".join(f"{{{key}}} {{{value}}}\n" for key, value in values.items()) + "}\n"
