@@ -70,7 +70,7 @@ def table(report: dict) -> str:
         f"{report['yosys']} `synth_xilinx -family xcup`; not placed, not through Vivado.",
         f"Command: `{report['command']}`.",
         "",
-        "| lanes | LUT | of the device | FF | DSP48E2 | BRAM36 | CARRY4 | LUT levels of the longest path | CARRY4 on it |",
+        "| lanes | LUT | of the device | FF | DSP48E2 | BRAM36 | CARRY4 | LUT levels of longest path | CARRY4 on it |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for engine in report["engines"]:
