@@ -121,14 +121,13 @@ if {!$flashtile(ddr)} {
 validate_bd_design
 save_bd_design
 
-# ---- products of the block design: one synthesis for all of it, wrapper as top, hardware description for PYNQ
+# ---- products of the block design: one synthesis for all of it, a wrapper, which Edalize makes the top, and the hardware
+# description for PYNQ
 
 set flashtile(bd) [get_files $flashtile(design).bd]
 set_property synth_checkpoint_mode None $flashtile(bd)
 generate_target all $flashtile(bd)
 add_files -norecurse [make_wrapper -files $flashtile(bd) -top]
-set_property top $flashtile(design)_wrapper [current_fileset]
-update_compile_order -fileset sources_1
 set flashtile(handoff) {}
 foreach tree {gen srcs} {
     lappend flashtile(handoff) {*}[glob -nocomplain \

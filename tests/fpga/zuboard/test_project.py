@@ -61,6 +61,7 @@ def test_order_of_the_project(tmp_path, bits):
     last = [call for call in calls if call[:2] == ["set_property", "top"]][-1]
     assert last == ["set_property", "top", "zuboard_system_wrapper", "sources_1"]
     assert names.index("make_wrapper") < calls.index(last)
+    assert ["add_files", "-norecurse"] == calls[names.index("make_wrapper") + 1][:2]
     # A module reference does not work with the compile order that Edalize sets otherwise.
     assert properties(calls, "zuboard")["source_mgmt_mode"] == "All"
 
@@ -196,6 +197,24 @@ def test_a_missing_file_stops_the_project(tmp_path):
     folder = project(tmp_path)
     (folder / "rtl" / "engine.v").unlink()
     assert "rtl/engine.v" in vivado_stub.run(folder, ["zuboard.tcl"]).stderr
+
+
+@pytest.mark.parametrize(
+    "stub, sentence",
+    [
+        ({"setup": "-0.001"}, "setup slack is -0.001 ns"),
+        ({"hold": "-0.001"}, "hold slack is -0.001 ns"),
+        ({"setup": "none"}, "no setup path is timed"),
+        ({"clocks": ""}, "there is no clock clk_pl_0"),
+    ],
+)
+def test_make_by_hand_gives_no_bitstream_that_is_too_slow(tmp_path, stub, sentence):
+    folder = project(tmp_path)
+    assert vivado_stub.run(folder, ["zuboard.tcl"]).returncode == 0
+    scripts = ["zuboard_synth.tcl", "zuboard_run.tcl", "zuboard.xpr"]
+    done = vivado_stub.run(folder, scripts, **stub)
+    assert done.returncode != 0 and sentence in done.stdout and not (folder / "zuboard.bit").exists()
+    assert vivado_stub.run(folder, scripts).returncode == 0 and (folder / "zuboard.bit").exists()
 
 
 def test_no_source_is_a_target_of_the_makefile(tmp_path):
