@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fpga.host.floats import as_heads, quantise_groups
 from fpga.host.identity import check_expected, identify
 from fpga.host.link import Link
 from fpga.host.operands import operand_bytes, output_size, place_operands, split_output
-from fpga.host.registers import bundle, pack, unpack
+from fpga.host.registers import address, bundle, field, pack, unpack
 from fpga.host.split import Piece, pieces
 from gen.bench import described
 from golden.config import EngineConfig
@@ -87,6 +87,17 @@ class Accelerator:
         """Give the device back."""
         self._link.close()
 
+    def reset(self) -> None:
+        """Break off a run, on boards whose memory is behind a bus; others need their reset button.
+
+        Raises:
+            DeviceError: it cannot be done, or the bus never comes to its end.
+        """
+        if not self.identity.bus_bits:
+            raise DeviceError(f"{self.name} has no reset by software; press the reset button of the board")
+        self._link.write_registers(address("control.soft_reset"), [1 << field("control.soft_reset")[1]])
+        self._link.wait(PATIENCE)
+
     def __enter__(self) -> Accelerator:
         return self
 
@@ -109,7 +120,7 @@ class Accelerator:
             causal: query i sees keys up to i + q_position; window: it sees the last so many of those, or without causal
                 keys from i + q_position - window + 1 on. q_position: None for n_kv - n_q.
             scale: None for 1/sqrt(d). q_rows: query rows of a block, None for as many as there can be.
-            shared_steps: one quantisation step for all heads of an operand, which lets them share runs (Q8.8 always does).
+            shared_steps: one quantisation step for all heads of an operand, so that they share runs; Q8.8 does anyway.
             advance: called now and then with the runs done and the runs in all.
 
         Raises:

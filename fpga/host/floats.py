@@ -60,7 +60,7 @@ def quantise_groups(
     config: EngineConfig, q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, window: int | None,
     scale: float | None, q_position: int | None, q_rows: int | None, shared_steps: bool,
 ) -> list[QuantisedGroup]:  # fmt: skip
-    """Quantise arrays of :func:`as_heads`: each KV head with its query heads, or all together; see Accelerator.attention.
+    """Quantise arrays of :func:`as_heads`: each KV head with its query heads, or all; see Accelerator.attention.
 
     Raises:
         InputError: a scale or a window that cannot be.

@@ -10,7 +10,7 @@ from golden.layout import STATE_BYTES, Layout, row_bytes
 
 
 def run_bytes(config: EngineConfig, job: Job) -> tuple[int, int, int]:
-    """Bytes of memory for: one key of one KV head (K and V); one query of one head (Q, O and (m, l)); NAIVE's scratch."""
+    """Bytes of a key of a KV head (K and V), of a query of a head (Q, O and (m, l)), and of NAIVE's scratch."""
     rows = row_bytes(config, job)
     query = rows["q"] + rows["o"] + (rows["state"] if job.state else 0)
     scratch = -(-job.n_kv // config.array_keys) * job.q_rows * config.scratch_row_words * config.word_bytes

@@ -53,9 +53,14 @@ def host_map() -> RegisterMap:
     return register_map(NAMED["base"], bus_bits=64)
 
 
+def field(name: str) -> tuple[int, int, int]:
+    """Byte address, lowest bit and width of a signal such as "control.start"."""
+    return host_map().field(name)
+
+
 def address(name: str) -> int:
     """Byte address of a register, such as "control.start"."""
-    return host_map().field(name)[0]
+    return field(name)[0]
 
 
 def bundle(name: str) -> tuple[int, int]:
@@ -69,7 +74,7 @@ def pack(name: str, values: dict[str, int]) -> tuple[int, list[int]]:
     first, count = bundle(name)
     words = [0] * count
     for signal, value in values.items():
-        place, low, width = host_map().field(f"{name}.{signal}")
+        place, low, width = field(f"{name}.{signal}")
         words[(place - first) // 4] |= (int(value) & ((1 << width) - 1)) << low
     return first, words
 
@@ -79,7 +84,7 @@ def unpack(name: str, words: list[int]) -> dict[str, int]:
     first, _ = bundle(name)
     values = {}
     for signal in _signals(name):
-        place, low, width = host_map().field(signal)
+        place, low, width = field(signal)
         values[signal.partition(".")[2]] = words[(place - first) // 4] >> low & ((1 << width) - 1)
     return values
 
@@ -87,10 +92,10 @@ def unpack(name: str, words: list[int]) -> dict[str, int]:
 @cache
 def _signals(name: str) -> tuple[str, ...]:
     """Full names of a bundle's signals."""
-    fields = (field for register in host_map().registers for field in register.fields)
-    return tuple(field.name for field in fields if field.name.startswith(f"{name}."))
+    names = (part.name for register in host_map().registers for part in register.fields)
+    return tuple(signal for signal in names if signal.startswith(f"{name}."))
 
 
 def _part(word: int, signal: str) -> int:
-    _, low, width = host_map().field(signal)
+    _, low, width = field(signal)
     return word >> low & ((1 << width) - 1)

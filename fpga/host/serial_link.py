@@ -21,7 +21,7 @@ BAUDS = 115_200, 3_000_000  # slowest and fastest
 ATTEMPTS = 3  # of a request that was not answered, or badly
 POLL = 0.05  # seconds that a read of the port lasts at most
 BABBLE = 1.0  # seconds after which a line that does not fall silent is used all the same
-LATENCY = 0.02  # seconds that a USB adapter may hold back what it received
+LATENCY = 0.05  # seconds that a USB adapter may hold back what it received
 
 # Answers to a frame that was damaged on its way: to be sent again.
 DAMAGED = (FrameStatus.BAD_CRC, FrameStatus.BAD_LENGTH, FrameStatus.TIMEOUT, FrameStatus.FRAMING)
@@ -34,7 +34,8 @@ class _Unanswered(Exception):
 class SerialLink(Link):
     """A link through a serial port, half duplex.
 
-    Requests that are not answered in time, or badly, are repeated when the line has fallen silent.
+    Requests that are not answered in time, or badly, are repeated when the line has fallen silent. Answers do not say
+    what they answer, so the line must be silent before the request after a repeated one, too.
 
     Args:
         port: name of the port. baud: that of the bitstream. timeout: seconds to wait for an answer, besides the time
@@ -49,6 +50,7 @@ class SerialLink(Link):
         self.name, self._baud, self._timeout = port, baud, timeout
         self._byte = BYTE_BITS / baud
         self._settle_time = LATENCY + 1.5 * GAP_BYTES * self._byte if settle is None else settle
+        self._unsettled = False
         self._serial = _open(port, baud, timeout)
         try:
             first, count = bundle("configuration")
@@ -78,7 +80,6 @@ class SerialLink(Link):
             except _Unanswered as fault:
                 if attempt == ATTEMPTS - 1:
                     raise self._silent(fault) from None
-                self._settle()
                 if self.state().busy:
                     return None
 
@@ -101,15 +102,19 @@ class SerialLink(Link):
         """The payload of the answer to a request that may be made more than once."""
         fault = None
         for _ in range(ATTEMPTS):
-            if fault:
-                self._settle()
             try:
-                return self._exchange(command, address, length, payload, wanted)
+                answer = self._exchange(command, address, length, payload, wanted)
             except _Unanswered as error:
                 fault = error
+            else:
+                self._unsettled = fault is not None
+                return answer
         raise self._silent(fault)
 
     def _exchange(self, command: Command, address=0, length=0, payload=b"", wanted=0) -> bytes:
+        if self._unsettled:
+            self._settle()
+        self._unsettled = True  # until there is an answer
         frame = request(command, address, length, payload)
         with self._plugged():
             self._serial.reset_input_buffer()
@@ -129,6 +134,7 @@ class SerialLink(Link):
             )
         if len(answer) != wanted:
             raise _Unanswered(f"an answer of {len(answer)} bytes instead of {wanted}")
+        self._unsettled = False
         return answer
 
     def _answer(self, seconds: float) -> tuple[FrameStatus, bytes]:

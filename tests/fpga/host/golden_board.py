@@ -6,7 +6,7 @@ from fpga.host.identity import MAGIC, VERSION
 from fpga.host.link import Link
 from fpga.host.registers import RunState, address, host_map, pack, unpack
 from golden.job import Job
-from golden.layout import Layout, Refusal, refusal
+from golden.layout import Layout, refusal
 from golden.memory_image import memory_after, unpack_operands
 from golden.predict import predict
 

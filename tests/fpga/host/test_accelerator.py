@@ -184,7 +184,7 @@ def test_busy_and_stuck(monkeypatch):
     q = np.ones((2, 4))
     device = accelerator(clock_hz=10**9)
     device._link.board.stuck = True
-    with pytest.raises(DeviceError, match=r"^golden board is still busy after 1\.\d s; wait for its run to end, or res"):
+    with pytest.raises(DeviceError, match=r"^golden board is still busy after 1\.\d s; wait for its run to end, or"):
         device.attention(q, q, q)
     with pytest.raises(DeviceError, match="is busy with a run that this program did not start"):
         device.attention(q, q, q)
@@ -195,7 +195,7 @@ def test_a_run_may_take_as_long_as_it_takes():
     """The deadline is above golden's cycles, for long and short blocks, memory-bound and not."""
     for config in (TINY, NAMED["base"], NAMED["lanes16"]):
         device = accelerator(config, clock_hz=1000)
-        for n_q, n_kv, dim, rows, naive in ((1, 500, 16, 1, 0), (60, 60, 3, 32, 0), (100, 90, 16, 4, 0), (9, 9, 4, 9, 1)):
-            job = Job(n_q, n_kv, dim, dim, 1, 1, rows, naive=bool(naive), latency=64, overlap=False)
+        for n_q, n_kv, dim, rows in ((1, 500, 16, 1), (60, 60, 3, 32), (100, 90, 16, 4), (9, 9, 4, 9)):
+            job = Job(n_q, n_kv, dim, dim, 1, 1, rows, naive=n_q == 9, latency=64, overlap=False)
             cycles = predict(config, job, *(np.zeros((n, dim), dtype=int) for n in (n_q, n_kv, n_kv)))
             assert device._seconds(job, place_operands(config, job)) > 2 * cycles.counters["busy"] / 1000
