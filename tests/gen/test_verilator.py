@@ -14,6 +14,7 @@ import pytest
 
 from gen import programs, verilator
 from gen.simulate import SimulatorError, default_simulator, simulate
+from gen.verilator_build import compiler_command
 from golden.config import NAMED, EngineConfig
 from golden.predict import predict
 from tests.engine_runs import assert_exact, random_run
@@ -166,7 +167,7 @@ def test_ziglang_where_no_compiler_is_installed(folder, monkeypatch, tmp_path):
     without(monkeypatch, path=tmp_path / "bin")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "env").symlink_to(shutil.which("env", path=os.defpath))
-    assert verilator._compiler() == (sys.executable, "-m", "ziglang", "c++")
+    assert compiler_command() == (sys.executable, "-m", "ziglang", "c++")
     assert_exact(SMALL, [small_run()], "verilator")
 
 
