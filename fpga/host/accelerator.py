@@ -88,13 +88,11 @@ class Accelerator:
         self._link.close()
 
     def reset(self) -> None:
-        """Break off a run, on boards whose memory is behind a bus; others need their reset button.
+        """Break off a run, whoever started it.
 
         Raises:
-            DeviceError: it cannot be done, or the bus never comes to its end.
+            DeviceError: the device does not answer, or its bus never comes to an end.
         """
-        if not self.identity.bus_bits:
-            raise DeviceError(f"{self.name} has no reset by software; press the reset button of the board")
         self._link.write_registers(address("control.soft_reset"), [1 << field("control.soft_reset")[1]])
         self._link.wait(PATIENCE)
 
@@ -211,7 +209,7 @@ class Accelerator:
         link.start()
         state = link.wait(self._seconds(job, place))
         if state.trouble:
-            raise DeviceError(f"{self.name}: {state.trouble}; reset the board if it happens again")
+            raise DeviceError(f"{self.name}: {state.trouble}; reset() the device if it happens again")
         first, count = bundle("counters")
         counters = unpack("counters", link.read_registers(first, count))
         return *split_output(link.read_memory(place.o_address, output_size(job, place)), job, place), counters

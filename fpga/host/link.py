@@ -69,7 +69,7 @@ class Link(ABC):
                 return state
             if time.monotonic() > end:
                 raise DeviceError(
-                    f"{self.name} is still busy after {seconds:.1f} s; wait for its run to end, or reset the board"
+                    f"{self.name} is still busy after {seconds:.1f} s; wait for its run to end, or reset() it"
                 )
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)

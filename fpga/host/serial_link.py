@@ -124,8 +124,8 @@ class SerialLink(Link):
             raise _Unanswered(f"the answer that requests arrive damaged ({status.name})")
         if status == FrameStatus.BUSY:
             raise DeviceError(
-                f"{self.name} is busy with a run, so that its memory cannot be used; wait until it ends, or reset the "
-                "board"
+                f"{self.name} is busy with a run, so that its memory cannot be used; wait until it ends, or "
+                "reset() it"
             )
         if status != FrameStatus.OK:
             raise DeviceError(

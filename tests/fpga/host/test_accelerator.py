@@ -165,7 +165,7 @@ def test_bad_input(change, sentence):
 def test_trouble():
     q = np.ones((2, 4))
     for trouble, sentence in (
-        ({"error": 2}, "golden board: the run was broken off: a read was answered with DECERR; reset the board"),
+        ({"error": 2}, "golden board: the run was broken off: a read was answered with DECERR; reset\\(\\) the"),
         ({"error": 7}, "the run was broken off: 7"),
         ({"refusal": 19}, r"the engine refused the run: O, \(m, l\) or the scratch area overlaps another operand"),
         ({"refusal": 31}, "the engine refused the run: 31"),
