@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fpga.host.errors import DeviceError
+from fpga.host.errors import DeviceBusy, DeviceError
 from fpga.host.floats import as_heads, quantise_groups
 from fpga.host.identity import check_expected, identify
 from fpga.host.link import Link
@@ -167,8 +167,8 @@ class Accelerator:
     def _await_idle(self) -> None:
         try:
             self._link.wait(PATIENCE)
-        except DeviceError as error:
-            raise DeviceError(f"{self.name} is busy with a run that this program did not start ({error})") from None
+        except DeviceBusy as error:
+            raise DeviceBusy(f"{error}; this program did not start that run") from None
 
     def _play(self, job: Job, plan: list[Piece], raw, tell: Callable[[int], None] | None) -> RawResult:
         """Run the pieces of a job and put their results together."""

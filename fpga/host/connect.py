@@ -7,11 +7,11 @@ from collections.abc import Callable
 from fpga.host.accelerator import Accelerator
 from fpga.host.errors import DeviceError
 from fpga.host.link import Link
+from fpga.ulx3s.board import DEFAULT_BAUD, MAX_BAUD, MIN_BAUD
 from golden.config import EngineConfig, load_config
 
 SIMULATED = ("sim:ulx3s", "sim:zuboard")
 PYNQ = "pynq:"
-DEFAULT_BAUD = 115_200
 
 
 def connect(
@@ -24,7 +24,7 @@ def connect(
         target: name of a serial port; "pynq:FILE.bit" on a board that runs PYNQ; or "sim:ulx3s", "sim:zuboard", which
             run the generated Verilog in Verilator.
         config: what the device is expected to be, see fpga.host.identity.check_expected; for a simulated device what
-            it is to be (None: `base`).
+            it is to be: a record, or a name or file, which gets the board's memory (None: `base`).
         baud, timeout: of a serial port: bits a second, and seconds until an answer is missed.
         notice: called with a sentence before something that takes long.
 
@@ -32,8 +32,9 @@ def connect(
         DeviceError: there is no such device, it does not answer, or it is another one.
         ConfigError: config is no configuration. SimulatorError: the simulator cannot be built.
     """
-    expected = load_config(config) if isinstance(config, str) else config  # a slip of the pen before anything else
-    link = _link(target, expected, baud, timeout, notice)
+    if isinstance(config, str):
+        load_config(config)  # a slip of the pen comes before anything else
+    link = _link(target, config, baud, timeout, notice)
     try:
         return Accelerator(link, config)
     except BaseException:
@@ -41,7 +42,7 @@ def connect(
         raise
 
 
-def _link(target: str, config: EngineConfig | None, baud: int, timeout: float, notice) -> Link:
+def _link(target: str, config: EngineConfig | str | None, baud: int, timeout: float, notice) -> Link:
     if target in SIMULATED:
         from fpga.host.simulated import simulated_link  # needs what builds Verilog
 
@@ -53,9 +54,9 @@ def _link(target: str, config: EngineConfig | None, baud: int, timeout: float, n
 
         return PynqLink(target.removeprefix(PYNQ))
     try:
-        from fpga.host.serial_link import BAUDS, SerialLink
+        from fpga.host.serial_link import SerialLink
     except ImportError as error:
         raise DeviceError(f"a serial port needs pyserial ({error}); pip install 'flashtile[host]'") from None
-    if not BAUDS[0] <= baud <= BAUDS[1]:
-        raise DeviceError(f"the baud rate must be between {BAUDS[0]:,} and {BAUDS[1]:,}, not {baud:,}")
+    if not MIN_BAUD <= baud <= MAX_BAUD:
+        raise DeviceError(f"the baud rate must be between {MIN_BAUD:,} and {MAX_BAUD:,}, not {baud:,}")
     return SerialLink(target, baud, timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 
-from fpga.host.errors import DeviceError
+from fpga.host.errors import DeviceBusy
 from fpga.host.registers import RunState
 from golden.config import EngineConfig
 
@@ -60,7 +60,7 @@ class Link(ABC):
         """Wait until no run is under way; returns how the last one ended.
 
         Raises:
-            DeviceError: it still is after so many seconds.
+            DeviceBusy: it still is after so many seconds.
         """
         end, pause = time.monotonic() + seconds, LONGEST_PAUSE / 64
         while True:
@@ -68,7 +68,7 @@ class Link(ABC):
             if not state.busy:
                 return state
             if time.monotonic() > end:
-                raise DeviceError(
+                raise DeviceBusy(
                     f"{self.name} is still busy after {seconds:.1f} s; wait for its run to end, or reset() it"
                 )
             time.sleep(pause)

@@ -15,9 +15,9 @@ from fpga.host.errors import DeviceError
 from fpga.host.frames import GAP_BYTES, BadResponse, missing, request, take
 from fpga.host.link import Link
 from fpga.host.registers import RunState, bundle
+from fpga.ulx3s.board import DEFAULT_BAUD, MAX_BAUD, MIN_BAUD
 from hw.uart.protocol import BYTE_BITS, MAX_PAYLOAD, Command, FrameStatus
 
-BAUDS = 115_200, 3_000_000  # slowest and fastest
 ATTEMPTS = 3  # of a request that was not answered, or badly
 POLL = 0.05  # seconds that a read of the port lasts at most
 BABBLE = 1.0  # seconds after which a line that does not fall silent is used all the same
@@ -46,7 +46,7 @@ class SerialLink(Link):
         DeviceError: the port cannot be used, or nobody answers.
     """
 
-    def __init__(self, port: str, baud: int = BAUDS[0], timeout: float = 1.0, settle: float | None = None):
+    def __init__(self, port: str, baud: int = DEFAULT_BAUD, timeout: float = 1.0, settle: float | None = None):
         self.name, self._baud, self._timeout = port, baud, timeout
         self._byte = BYTE_BITS / baud
         self._settle_time = LATENCY + 1.5 * GAP_BYTES * self._byte if settle is None else settle
@@ -187,7 +187,7 @@ def _open(port: str, baud: int, timeout: float) -> serial.Serial:
     try:
         return serial.Serial(port, baud, timeout=POLL, write_timeout=timeout, exclusive=True)
     except ValueError:
-        raise DeviceError(f"{port} cannot do {baud:,} baud; choose one of {BAUDS[0]:,} to {BAUDS[1]:,}") from None
+        raise DeviceError(f"{port} cannot do {baud:,} baud; choose one of {MIN_BAUD:,} to {MAX_BAUD:,}") from None
     except (OSError, termios.error) as error:
         number = getattr(error, "errno", None) or next(iter(error.args), None)
         if number in (errno.EACCES, errno.EPERM):

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from fpga.host.errors import DeviceError
 from gen import register_map
@@ -76,8 +77,9 @@ class Process:
                 pass_fds=pass_fds, start_new_session=True, text=True, bufsize=1,
             )  # fmt: skip
         except OSError as error:
+            self._errors.close()
             raise DeviceError(f"cannot start {name} ({error.strerror}); remove {cache_folder()}") from None
-        self.close = weakref.finalize(self, _end, self._process)
+        self.close = weakref.finalize(self, _end, self._process, self._errors)
 
     @property
     def pid(self) -> int:
@@ -96,12 +98,14 @@ class Process:
         return answer.strip()
 
     def _reason(self) -> str:
+        if self._errors.closed:
+            return ""
         self._errors.seek(0)
         said = " ".join(self._errors.read().decode(errors="replace").split())
         return f" ({said})" if said else ""
 
 
-def _end(process: subprocess.Popen) -> None:
+def _end(process: subprocess.Popen, errors: BinaryIO) -> None:
     for stream in (process.stdin, process.stdout):
         with suppress(OSError):
             stream.close()
@@ -110,3 +114,4 @@ def _end(process: subprocess.Popen) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    errors.close()

@@ -13,7 +13,7 @@ import numpy as np
 from fpga.host.errors import DeviceError
 from fpga.host.simulated.process import Process, program
 from fpga.zuboard import top as zuboard
-from golden.config import NAMED, EngineConfig
+from golden.config import EngineConfig
 
 MAIN = Path(__file__).with_name("axi_main.cpp")
 REGISTERS, REGISTER_BYTES = 0xA000_0000, 4096
@@ -43,7 +43,7 @@ class SimulatedPynq:
     """Stands in for the module pynq: Overlay, MMIO and allocate, for one device, which is a process.
 
     Args:
-        config: None for the board's own. latency, stalls, seed: of the memory, see axi_main.cpp.
+        latency, stalls, seed: of the memory, see axi_main.cpp.
         memory: bytes of memory that there are.
 
     Raises:
@@ -51,10 +51,9 @@ class SimulatedPynq:
     """
 
     def __init__(
-        self, config: EngineConfig | None = None, latency: int = 20, stalls: int = 0, seed: int = 0,
+        self, config: EngineConfig, latency: int = 20, stalls: int = 0, seed: int = 0,
         memory: int = 1 << 24, notice: Callable[[str], None] = lambda sentence: None,
     ):  # fmt: skip
-        config = zuboard.board_config(NAMED["base"] if config is None else config)
         own = (Path(zuboard.__file__),)
         built = program(config, zuboard.TOP, lambda: zuboard.top_modules(config, clock_hz=0), MAIN, own, notice)
         with tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as file:

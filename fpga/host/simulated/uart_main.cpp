@@ -35,7 +35,7 @@ constexpr int SLOW = 5;                 // milliseconds of sleep between looks t
 
 class Line {
 public:
-    explicit Line(unsigned clocks) : clocks(clocks) {}
+    explicit Line(unsigned clocks) : clocks(clocks), gap(20 * clocks) {}  // nothing is sent during reset
 
     std::deque<uint8_t> out;  // to rx
     std::deque<uint8_t> in;   // from tx
@@ -75,7 +75,7 @@ public:
 
 private:
     const unsigned clocks;
-    unsigned frame = 0, left = 0, bits = 0, age = 0, gap = 0;
+    unsigned gap, frame = 0, left = 0, bits = 0, age = 0;
     bool receiving = false;
 };
 

@@ -9,7 +9,7 @@ from fpga.host.serial_link import SerialLink
 from fpga.host.simulated.process import Process, program
 from gen.hierarchy import modules
 from gen.register_map import register_map
-from golden.config import NAMED, EngineConfig
+from golden.config import EngineConfig
 from hw.signals import bit
 from hw.uart import uart_system
 
@@ -32,9 +32,8 @@ class SimulatedUlx3s(SerialLink):
     clock = 20_000  # cycles a second, likewise
 
     def __init__(
-        self, config: EngineConfig | None = None, seed: int = 0, notice: Callable[[str], None] = lambda sentence: None
+        self, config: EngineConfig, seed: int = 0, notice: Callable[[str], None] = lambda sentence: None
     ):
-        config = NAMED["base"] if config is None else config
         built = program(config, TOP, lambda: _modules(config), MAIN, (Path(__file__),), notice)
         self.process = Process("the simulated ULX3S", (built, CLOCKS, seed))
         try:
@@ -42,6 +41,7 @@ class SimulatedUlx3s(SerialLink):
         except BaseException:
             self.process.close()
             raise
+        self.name = "sim:ulx3s"
 
     def close(self) -> None:
         super().close()

@@ -14,7 +14,7 @@ class SimulatedZuboard(PynqLink):
 
     clock = 20_000  # cycles a second, on a slow machine with much else to do
 
-    def __init__(self, config: EngineConfig | None = None, notice: Callable[[str], None] = lambda _: None, **memory):
+    def __init__(self, config: EngineConfig, notice: Callable[[str], None] = lambda _: None, **memory):
         self.pynq = SimulatedPynq(config, notice=notice, **memory)
         try:
             super().__init__("sim:zuboard", self.pynq)

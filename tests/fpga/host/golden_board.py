@@ -4,7 +4,7 @@ import numpy as np
 
 from fpga.host.identity import MAGIC, VERSION
 from fpga.host.link import Link
-from fpga.host.registers import RunState, address, host_map, pack, unpack
+from fpga.host.registers import RunState, address, field, host_map, pack, unpack
 from golden.job import Job
 from golden.layout import Layout, refusal
 from golden.memory_image import memory_after, unpack_operands
@@ -14,11 +14,13 @@ from golden.predict import predict
 class GoldenBoard:
     """Registers by byte address, and memory. jobs: those that ran.
 
-    stuck: runs never end. trouble: what status says after each run, besides or instead of done.
+    stuck: runs never end, but by a soft reset; wedged: not even so. trouble: what status says after each run, besides
+    or instead of done.
     """
 
     def __init__(self, config, magic=MAGIC, version=VERSION, bus_bits=0, clock_hz=0):
-        self.config, self.jobs, self.stuck, self.trouble = config, [], False, {}
+        self.config, self.jobs, self.trouble = config, [], {}
+        self.stuck = self.wedged = False
         self.memory = np.full(config.memory_bytes, 0x5A, dtype=np.uint8)
         self.registers = [0] * 128
         self._set("identity", magic=magic, version=version, build=1, clock_hz=clock_hz, bus_bits=bus_bits)
@@ -43,6 +45,16 @@ class GoldenBoard:
         fields["window"] = fields["window"] if windowed else None
         flags = {name: bool(fields[name]) for name in ("causal", "overlap", "naive", "state")}
         return Job(**fields | flags), Layout(**place)
+
+    def write(self, place, value):
+        """Write a register, with what that brings about."""
+        if place != address("control.start"):
+            self.registers[place // 4] = value
+        elif value >> field("control.soft_reset")[1] & 1:
+            self.stuck = self.stuck and self.wedged
+            self._set("status", busy=int(self.stuck), error=0 if self.stuck else 5)
+        elif value & 1:
+            self.start()
 
     def start(self):
         if self.stuck:
@@ -73,7 +85,8 @@ class GoldenLink(Link):
         return self.board.registers[address // 4 : address // 4 + count]
 
     def write_registers(self, address, values):
-        self.board.registers[address // 4 : address // 4 + len(values)] = values
+        for index, value in enumerate(values):
+            self.board.write(address + 4 * index, value)
 
     def read_memory(self, address, size):
         assert address + size <= len(self.board.memory)

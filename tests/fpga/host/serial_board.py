@@ -114,7 +114,8 @@ class SerialBoard:
             board.memory[place : place + length] = np.frombuffer(payload, dtype=np.uint8)
         elif command == Command.WRITE_REGISTERS:
             values = struct.unpack(f"<{length // 4}I", payload)
-            board.registers[place // 4 : place // 4 + len(values)] = values
+            for index, value in enumerate(values):
+                board.write(place + 4 * index, value)
         else:
             board.start()
         return FrameStatus.OK, b""

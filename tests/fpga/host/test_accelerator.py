@@ -186,9 +186,15 @@ def test_busy_and_stuck(monkeypatch):
     device._link.board.stuck = True
     with pytest.raises(DeviceError, match=r"^golden board is still busy after 1\.\d s; wait for its run to end, or"):
         device.attention(q, q, q)
-    with pytest.raises(DeviceError, match="is busy with a run that this program did not start"):
+    with pytest.raises(DeviceError, match=r"; this program did not start that run$"):
         device.attention(q, q, q)
     assert device._link.board.jobs == []
+    device.reset()
+    assert device.attention(q, q, q).runs == 1
+    device._link.board.stuck = device._link.board.wedged = True
+    device._link.board.start()
+    with pytest.raises(DeviceError, match="is still busy"):
+        device.reset()
 
 
 def test_a_run_may_take_as_long_as_it_takes():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import serial
 
-from fpga.host import connect
+from fpga.host.connect import connect
 from fpga.host.errors import DeviceError
 from fpga.host.frames import BadResponse, missing, request, response, take
 from fpga.host.serial_link import ATTEMPTS, SerialLink
@@ -172,7 +172,7 @@ def test_attention_through_the_line(device, heads):
 def test_silent_device_and_wrong_baud(device):
     for fault, heard in ((serial_board.nothing, "no answer"), (serial_board.garbage, "16 bytes that are no whole an")):
         device.faults += [fault] * ATTEMPTS
-        with pytest.raises(DeviceError, match=rf"answers on {device.port} at 115,200 baud \(last heard: {heard}"):
+        with pytest.raises(DeviceError, match=rf"answers on {device.port} at 1,000,000 baud \(last heard: {heard}"):
             connect(device.port, timeout=0.1)
 
 
