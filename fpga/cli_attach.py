@@ -105,7 +105,7 @@ def _inputs(heads: list[str], presets: list[str]) -> dict[str, Inputs]:
 
 def _connect(arguments: argparse.Namespace) -> Accelerator:
     try:
-        from fpga.host.connect import connect
+        from fpga.host import connect
     except ImportError as error:
         raise DeviceError(f"the host drivers need more packages ({error}); pip install 'flashtile[host]'") from None
     return connect(arguments.port, arguments.config, arguments.baud, notice=notice)

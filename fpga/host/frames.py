@@ -5,7 +5,15 @@ from __future__ import annotations
 import struct
 import zlib
 
-from hw.uart.protocol import BYTE_BITS, MAX_PAYLOAD, REQUEST, RESPONSE, TIMEOUT_BITS, Command, FrameStatus
+from hw.uart.protocol import (
+    BYTE_BITS,
+    MAX_PAYLOAD,
+    REQUEST,
+    RESPONSE,
+    TIMEOUT_BITS,
+    Command,
+    FrameStatus,
+)
 
 HEADER, CRC = 4, 4  # bytes of a response before and after its payload
 GAP_BYTES = TIMEOUT_BITS // BYTE_BITS  # byte times after which a device gives up a frame that was begun

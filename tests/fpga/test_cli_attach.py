@@ -144,7 +144,7 @@ def test_through_a_serial_port(run):
 
 
 def test_drivers_that_are_not_installed(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fpga.host.connect", None)
+    monkeypatch.setitem(sys.modules, "fpga.host.targets", None)
     code, _, err = run("--port", "any")
     assert code == 2 and "the host drivers need more packages" in err and "pip install 'flashtile[host]'" in err
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpga.host import pynq_link
+from fpga.host import connect, pynq_link
 from fpga.host.accelerator import Accelerator
-from fpga.host.connect import connect
 from fpga.host.errors import DeviceError
 from fpga.host.pynq_link import PynqLink
 from golden.config import NAMED

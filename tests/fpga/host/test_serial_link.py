@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import serial
 
-from fpga.host.connect import connect
+from fpga.host import connect
 from fpga.host.errors import DeviceError
 from fpga.host.frames import BadResponse, missing, request, response, take
 from fpga.host.serial_link import ATTEMPTS, SerialLink

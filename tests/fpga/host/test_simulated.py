@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fpga.host import connect
 from fpga.host.accelerator import Accelerator
-from fpga.host.connect import connect
 from fpga.host.errors import DeviceBusy, DeviceError
 from fpga.host.operands import place_operands
 from fpga.host.registers import address, pack
@@ -172,7 +172,7 @@ def test_devices_that_end(ulx3s, zuboard):
 
 OWNER = """
 import sys, time
-from fpga.host.connect import connect
+from fpga.host import connect
 from golden.config import EngineConfig
 device = connect("sim:{target}", {config!r})
 print((device._link.process if "{target}" == "ulx3s" else device._link.pynq.process).pid, flush=True)
