@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import struct
-import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +21,14 @@ ATTEMPTS = 3  # of a request that was not answered, or badly
 POLL = 0.05  # seconds that a read of the port lasts at most
 BABBLE = 1.0  # seconds after which a line that does not fall silent is used all the same
 LATENCY = 0.05  # seconds that a USB adapter may hold back what it received
+
+try:
+    from termios import error as TerminalError
+except ImportError:  # Windows
+
+    class TerminalError(Exception):
+        """What is not raised there."""
+
 
 # Answers to a frame that was damaged on its way: to be sent again.
 DAMAGED = (FrameStatus.BAD_CRC, FrameStatus.BAD_LENGTH, FrameStatus.TIMEOUT, FrameStatus.FRAMING)
@@ -87,7 +94,7 @@ class SerialLink(Link):
         return RunState.of(*struct.unpack("<I", self._request(Command.STATUS, wanted=4)))
 
     def close(self) -> None:
-        with suppress(OSError, termios.error):
+        with suppress(OSError, TerminalError):
             self._serial.close()
 
     def _read(self, command: Command, address: int, size: int) -> bytes:
@@ -177,7 +184,7 @@ class SerialLink(Link):
                 f"{self.name} takes no data for {self._timeout:.1f} s; unplug the board, plug it in again and connect "
                 "anew"
             ) from None
-        except (OSError, termios.error, TypeError) as error:  # pyserial's TypeError: the port was closed meanwhile
+        except (OSError, TerminalError, TypeError) as error:  # pyserial's TypeError: the port was closed meanwhile
             raise DeviceError(
                 f"{self.name} went away ({error}); check the cable, plug the board in again and connect anew"
             ) from None
@@ -188,7 +195,7 @@ def _open(port: str, baud: int, timeout: float) -> serial.Serial:
         return serial.Serial(port, baud, timeout=POLL, write_timeout=timeout, exclusive=True)
     except ValueError:
         raise DeviceError(f"{port} cannot do {baud:,} baud; choose one of {MIN_BAUD:,} to {MAX_BAUD:,}") from None
-    except (OSError, termios.error) as error:
+    except (OSError, TerminalError) as error:
         number = getattr(error, "errno", None) or next(iter(error.args), None)
         if number in (errno.EACCES, errno.EPERM):
             remedy = "sudo usermod -aG dialout $USER, then log in anew"

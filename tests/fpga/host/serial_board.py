@@ -148,7 +148,14 @@ def garbage(board, answer):
 
 def late(board, answer):
     """The answer comes when nobody waits for it any more."""
-    time.sleep(0.18)
+    time.sleep(0.25)
+    return answer
+
+
+def twice(board, answer):
+    """The answer, and a moment later that to a request which was thought lost."""
+    os.write(board._master, answer)
+    time.sleep(0.05)
     return answer
 
 

@@ -66,6 +66,7 @@ def test_every_visible_key_is_seen_once_and_the_engine_accepts_each_run(seed):
             place = place_operands(SMALL, piece.job)
             assert place.scratch_address <= memory
             assert piece.job.state or not (whole.state or split)
+            assert visible_keys(piece.job).any() or piece.job.n_kv == whole.n_kv
 
 
 def test_what_fits_is_one_run_and_unchanged():
