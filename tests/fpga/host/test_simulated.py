@@ -31,6 +31,7 @@ from tests.engine_runs import need
 
 SMALL = replace(NAMED["tiny"], name="small", memory_bytes=2048)
 NARROW = EngineConfig("narrow", "int8", 4, 4, 8, 16, 32, 1024, 1 << 20)  # as small as an AXI bus allows
+DEADLINE = 1200  # seconds, with building the simulator on a busy machine
 ROOT = Path(__file__).resolve().parents[3]
 
 
