@@ -59,7 +59,8 @@ def run_yosys(arguments: list[str]) -> None:
     design = libyosys.Design()
     for line in Path(script).read_text(encoding="utf-8").splitlines():
         if line.strip() and not re.match(r"\s*#|yosys -import", line):
-            libyosys.run_pass(line, design)
+            # As Tcl would hand it over: $ is escaped, and proc, a word of its own, has another name there.
+            libyosys.run_pass(re.sub(r"^procs\b", "proc", line.replace(r"\$", "$")), design)
 
 
 def main() -> None:

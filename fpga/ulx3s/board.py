@@ -26,6 +26,7 @@ class Board:
         config: name of the configuration that is built if no other is asked for.
         memory_bytes: the engine's memory, in block RAM. clock_hz: of the engine; every seed of docs/reports closes it.
         aim_hz: what place and route tries to reach. cells: how many the device has of each kind.
+        soft_multipliers: modules whose multipliers are made of LUTs, where there are too few of the device's.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Board:
     clock_hz: int
     aim_hz: int
     cells: dict[str, int]
+    soft_multipliers: tuple[str, ...] = ()
 
     def with_memory(self, config: EngineConfig) -> EngineConfig:
         """A configuration with this board's memory."""
@@ -64,6 +66,7 @@ BOARDS = {
             clock_hz=80_000_000,
             aim_hz=100_000_000,
             cells={"LUT4": 24_288, "TRELLIS_FF": 24_288, "MULT18X18D": 28, "DP16KD": 56},
+            soft_multipliers=("pe_psum_out1*",),  # Q.K^T of INT8
         ),
     )
 }

@@ -113,7 +113,7 @@ def write_sources(board: Board, config: EngineConfig, place: Path, baud: int) ->
     aim = f'\n# What place and route tries to reach; the engine runs at {board.clock_hz / 1e6:g} MHz.\n'
     aim += f'FREQUENCY NET "{ENGINE_CLOCK}" {board.aim_hz / 1e6:g} MHZ;\n'
     (place / CONSTRAINTS.name).write_text(CONSTRAINTS.read_text(encoding="utf-8") + aim, encoding="utf-8")
-    (place / "synthesis.tcl").write_text(synthesis_script(NAME, names, config), encoding="utf-8")
+    (place / "synthesis.tcl").write_text(synthesis_script(NAME, names, board.soft_multipliers), encoding="utf-8")
     (place / "config.json").write_text(config.to_json(), encoding="utf-8")
     registers.write_header(place / "flashtile_registers.h")
     registers.write_html(place / "registers")

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from golden.config import EngineConfig
-
 CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4")
-MOST_ASYNCHRONOUS = 64  # words of a memory that may be in LUTs
+LOGIC_PS = 5000  # of a path, for logic without wires: what the mapper aims at
 
 
-def synthesis_script(top: str, sources: list[str], config: EngineConfig) -> str:
+def synthesis_script(top: str, sources: list[str], soft_multipliers: Sequence[str] = ()) -> str:
     """Plain yosys commands, one a line, which are Tcl, too. They leave top.json, cells.json and memories.txt.
 
     -no-rw-check: no block depends on reading and writing one address in a cycle, and without it yosys builds the logic
     for that around every block RAM.
+
+    Args:
+        top: the module to begin with. sources: Verilog files.
+        soft_multipliers: modules (yosys patterns, such as pe_psum_out1*) whose multipliers become LUTs.
     """
+    synth = f"synth_ecp5 -no-rw-check -top {top}"
+    # The name under which synth_ecp5 itself sets aside what is no multiplier block.
+    soft = [f"chtype -set \\$__soft_mul {pattern}/t:\\$mul" for pattern in soft_multipliers]
     return "\n".join(
         (
             "yosys -import",
             *(f"read_verilog {name}" for name in sources),
-            f"synth_ecp5 -no-rw-check -top {top} -run begin:map_ram",
-            "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr",
-            "dump -o memories.txt t:$mem_v2",
-            f"synth_ecp5 -no-rw-check -top {top} -run map_ram: -json {top}.json",
+            f"{synth} -run begin:coarse",
+            *(["procs", "wreduce t:\\$mul", *soft] if soft else []),
+            # Without an aim, paths that are shorter than the longest are made fast with wide functions: more LUTs.
+            f"scratchpad -set abc9.D {LOGIC_PS}",
+            f"{synth} -run coarse:map_ram",
+            "select -assert-none t:\\$dlatch t:\\$adlatch t:\\$dlatchsr",
+            "dump -o memories.txt t:\\$mem_v2",
+            f"{synth} -run map_ram: -json {top}.json",
             "tee -q -o cells.json stat -json",
             "",
         )
