@@ -20,8 +20,9 @@ def loader(
     """Load K, Q, V, and S and P, in the order of golden.schedule.load_order, one burst a row, as buffers become free.
 
     Latency: first request 3 cycles after start. Throughput: a burst request each cycle in which the memory takes
-    one; no gap between rows or loads while buffers are free and tiles take longer than the walker (5 cycles). Without overlap each
-    operand has one buffer in use at a time. NAIVE: S, P and O of a block are in memory before what comes next is read.
+    one; no gap between rows or loads while buffers are free and tiles take longer than 5 cycles, the walker's. Without
+    overlap each operand has one buffer in use at a time. NAIVE: S, P and O of a block are in memory before what comes
+    next is read.
 
         start     |1|___________
         plan      _|K|Q|V ...       buffer reserved, tile record pushed with the tile's first load

@@ -11,8 +11,8 @@ from hw.signals import bit, join, signed, split, to_signed, unsigned
 
 @block
 def normalise(clk, o, shift, inverse, seen, quotients, config):
-    """quotient = half_up(half_up(O >> s) * inverse >> 18), saturated to 16 bits; zero for a row that saw no key; s = l's
-    exponent + element_bits - 17.
+    """quotient = half_up(half_up(O >> s) * inverse >> 18), saturated to 16 bits; zero for a row that saw no key;
+    s = l's exponent + element_bits - 17.
 
     Latency: 7 cycles (golden.latency.NORMALISE): shifter 3, round 1, multiply 2, round and saturate 1. Throughput:
     one chunk a cycle, one multiplier an element.

@@ -14,8 +14,8 @@ def shifter(clk, x, shift, y):
     Latency: 3 cycles (golden.latency.SHIFTER), two multiplexer levels a stage, the largest shifts first.
     Throughput: one a cycle.
 
-    Ports: clk; x: signed; shift: 4 to 6 bits, unsigned; y: signed, at most one bit wider than x. A narrower y has the low
-    bits of the result, and no stage computes more than these need.
+    Ports: clk; x: signed; shift: 4 to 6 bits, unsigned; y: signed, at most one bit wider than x. A narrower y has the
+    low bits of the result, and no stage computes more than these need.
     """
     width = len(x) + 1
     guarded = signed(width)

@@ -103,7 +103,8 @@ def softmax_row(
         join(over_visible, out_of_range),
         row_maximum(clk, packed_z, visible_z, top, lanes),
         running_maximum(
-            clk, early_row, top, row_top, restart, valid_top, any_visible, maximum, rescale, fresh, seen, config.max_rows
+            clk, early_row, top, row_top, restart, valid_top, any_visible, maximum, rescale, fresh, seen,
+            config.max_rows,
         ),
         join(probabilities, p),
         delay(clk, valid_top, p_valid, p_at - top_at, reset),

@@ -26,7 +26,8 @@ def outputs(config, rows, shift, inverse, seen, backend):
     """The output lanes for rows of accumulators."""
     bits = config.accumulator_bits
     ports = {
-        "o": unsigned(LANES * bits), "shift": unsigned(shift_bits(config)), "inverse": unsigned(RECIPROCAL_BITS), "seen": bit(),
+        "o": unsigned(LANES * bits), "shift": unsigned(shift_bits(config)), "inverse": unsigned(RECIPROCAL_BITS),
+        "seen": bit(),
         "quotients": unsigned(LANES * OUTPUT_BITS),
     }  # fmt: skip
     inputs = {"o": [pack(row, bits) for row in rows], "shift": shift, "inverse": inverse, "seen": seen}
@@ -102,7 +103,8 @@ def test_rows_that_saw_no_key_are_zero(name, backend):
     config, rng = CONFIGS[name], np.random.default_rng(2)
     bits, count = config.accumulator_bits, 200
     rows = rng.integers(-(1 << (bits - 1)), 1 << (bits - 1), (count, LANES)).tolist()
-    shift, inverse = rng.integers(0, 1 << shift_bits(config), count).tolist(), rng.integers(0, 1 << RECIPROCAL_BITS, count).tolist()
+    shift = rng.integers(0, 1 << shift_bits(config), count).tolist()
+    inverse = rng.integers(0, 1 << RECIPROCAL_BITS, count).tolist()
     seen = [index % 2 for index in range(count)]
     for index in range(1, count, 2):
         rows[index] = [(index << config.element_bits) << 8] * LANES
@@ -119,5 +121,6 @@ def test_rows_that_are_not_final_do_no_harm(name, backend):
     config, rng = CONFIGS[name], np.random.default_rng(3)
     bits, count = config.accumulator_bits, 200
     rows = rng.choice([-(1 << (bits - 1)), (1 << (bits - 1)) - 1, -1, 0], (count, LANES)).tolist()
-    shift, inverse = rng.integers(0, 1 << shift_bits(config), count).tolist(), rng.integers(0, 1 << RECIPROCAL_BITS, count).tolist()
+    shift = rng.integers(0, 1 << shift_bits(config), count).tolist()
+    inverse = rng.integers(0, 1 << RECIPROCAL_BITS, count).tolist()
     assert len(outputs(config, rows, shift, inverse, [1] * count, backend)) == count

@@ -178,9 +178,11 @@ def test_command(tools, tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["nonsense"], "unknown board 'nonsense'; choose one of ulx3s, ulx3s-25f"),
+        (["nonsense"], "unknown board 'nonsense'; choose one of ulx3s, ulx3s-25f, zuboard"),
         (["ulx3s", "--seeds", "0"], "--seeds must be between 1 and 100, not 0"),
         (["ulx3s", "--seed", "-1"], "--seed must be at least 0, not -1"),
+        (["ulx3s", "--project-only"], "--project-only is for the ZUBoard, not for ulx3s; leave it out"),
+        (["zuboard", "--seeds", "3"], "--seeds is for the ULX3S, not for the ZUBoard; leave it out"),
         (["ulx3s", "--config", "huge"], "unknown configuration 'huge'"),
         (["ulx3s", "--baud", "9600"], "--baud must be between 115200 and 3000000, not 9600"),
     ],

@@ -61,7 +61,7 @@ def test_order_of_the_project(tmp_path, bits):
     last = [call for call in calls if call[:2] == ["set_property", "top"]][-1]
     assert last == ["set_property", "top", "zuboard_system_wrapper", "sources_1"]
     assert names.index("make_wrapper") < calls.index(last)
-    assert ["add_files", "-norecurse"] == calls[names.index("make_wrapper") + 1][:2]
+    assert calls[names.index("make_wrapper") + 1][:2] == ["add_files", "-norecurse"]
     # A module reference does not work with the compile order that Edalize sets otherwise.
     assert properties(calls, "zuboard")["source_mgmt_mode"] == "All"
 
