@@ -34,7 +34,7 @@ def value_sequencer(
     tile_valid, pop = bit(), bit()
     rows, finals = unsigned(row_bits), unsigned(row_bits)
     left = wrapping(row_bits)  # rows of the pass that follow; of no importance without a tile
-    # What a go depends on is worked out a cycle ahead: much depends on it. In the cycle after a go that is not there yet.
+    # What a go depends on is worked out a cycle ahead, since much depends on it: not in the cycle after a go.
     free, at_first, at_last, fits, just_gone, apart_now = (bit() for _ in range(6))
     chunk_idle = unsigned(idle_bits)  # cycles to leave free before another pass of the same tile
     head_last, head_end, head_idle = bit(), bit(), unsigned(idle_bits)
