@@ -63,14 +63,18 @@ def test_levels_and_carries_between_registers():
     assert path.nets == ("q", "n0", "n1", "n2", "n3", "d")
 
 
-def test_the_longer_branch_counts_whatever_the_order_of_cells():
+@pytest.mark.parametrize("first, second", ["ds", "sd"])
+@pytest.mark.parametrize("turn", [1, -1])
+def test_the_longer_branch_counts_whatever_the_order(first, second, turn):
     cells = [
-        ("FDRE", {"C": "clk", "D": "z", "Q": "e"}),
-        lut(I0="d", I1="q", O="z"),
-        *reversed(chain("LUT2", "LUT3", "LUT4")),
-    ]
-    assert longest(*cells)[0].levels == 4
-    # Of two paths with the same levels, that with more carry cells; but levels count first.
+        ("FDRE", {"C": "clk", "D": "y", "Q": "e"}), lut(I0="z", O="y"), lut(I0=first, I1=second, O="z"),
+        lut(I0="q", O="s"), *reversed(chain("LUT2", "LUT3", "LUT4")),
+    ]  # fmt: skip
+    (path,) = longest(*cells[::turn])[:1]
+    assert path.levels == 5 and path.nets == ("q", "n0", "n1", "d", "z", "y")
+
+
+def test_carry_cells_count_behind_levels():
     cells = [
         ("FDRE", {"C": "clk", "D": "z", "Q": "e"}),
         lut(I0="d", I1="c", O="z"),
@@ -115,6 +119,13 @@ def test_most_paths_one_for_each_end():
     cells = chain("LUT2", "LUT2") + [("FDRE", {"C": "clk", "D": net, "Q": f"e{net}"}) for net in ("d", "n0", "q")]
     found = longest_paths(netlist(("clk",), (), *cells), 2)
     assert [(path.levels, path.end) for path in found] == [(2, "ed"), (1, "en0")]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_the_worst_bit_of_a_register_counts(turn):
+    bits = [("FDRE", {"C": "clk", "D": net, "Q": f"e[{index}]"}) for index, net in enumerate(("q", "d", "n0"))]
+    found = longest(*chain("LUT2", "LUT2"), *bits[::turn])
+    assert [(path.levels, path.end) for path in found if path.end == "e"] == [(2, "e")]
 
 
 def test_strange_cells_and_loops_are_named():
