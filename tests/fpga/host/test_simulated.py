@@ -149,10 +149,10 @@ def test_the_zuboard(zuboard):
 
 def alive(pid):
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        state = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # also in the middle of reading
         return False
-    return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
+    return state.rpartition(") ")[2][0] != "Z"
 
 
 def gone(pid, seconds=5):
