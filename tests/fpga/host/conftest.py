@@ -1,8 +1,12 @@
-"""No test of the drivers may hang: what waits for a device that never answers ends as a failure."""
+"""A board on a serial port, and an end for tests that hang: a wait for a device that never answers is a failure."""
 
 import signal
 
 import pytest
+
+from golden.config import NAMED
+from tests.fpga.host.golden_board import GoldenBoard
+from tests.fpga.host.serial_board import SerialBoard
 
 SECONDS = 60  # unless the module says DEADLINE
 
@@ -19,3 +23,11 @@ def deadline(request):
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def device():
+    """A SerialBoard whose engine is golden's `tiny`."""
+    board = SerialBoard(GoldenBoard(NAMED["tiny"]))
+    yield board
+    board.close()
