@@ -250,8 +250,10 @@ class _Model:
             if not (self.step_values(may_write=True) or self.step_scores(may_write=True)):
                 # Only a fence is left to wait for: all that is queued is written.
                 self.writer.write(self.pushed, len(self.pushed))
+                self.writer.leave()
         self.writer.write(self.pushed, len(self.pushed))
-        busy, last_push = self.writer.popped[-1] + 1, self.pushed[-1][0]
+        self.writer.leave()
+        busy, last_push = self.writer.left[-1] + 1, self.pushed[-1][0]
         first_row = self.mm1[0][0]
         waiting = _marked(((first, end) for _, first, end in self.loader.loads), busy)
         waiting &= ~_marked(self.mm2, busy)

@@ -53,7 +53,7 @@ class LoadTimes:
             free = max(free, self.fences[self.needed_fences - 1] + 1)
         rows = {"q": tile.rows, "s": tile.streamed}.get(kind, tile.keys)
         words = self._words(kind, tile)
-        self.planned = max(self.planned + 1, self.taken, free, self.record)
+        self.planned = max(self.planned + 1, self.taken + 1, free, self.record)
         self.taken = max(self.planned + 1, self.last_burst)
         first = max(self.taken + 1, self.port[-1][1] if self.port else 0)
         end = first + rows * words

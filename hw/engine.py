@@ -12,6 +12,7 @@ from hw.loader import loader
 from hw.operand_buffer import operand_buffer, row_chunks
 from hw.output_stage import output_stage
 from hw.p_buffer import p_buffer
+from hw.ports import WritePort
 from hw.queue import queue
 from hw.receiver import receiver
 from hw.replay_buffer import replay_buffer
@@ -27,6 +28,7 @@ from hw.tile_walker import TileRecord, unpack_tile
 from hw.value_sequencer import value_sequencer
 from hw.visible_keys import visible_keys
 from hw.weight_source import weight_source
+from hw.write_slice import write_slice
 from hw.writer import Leaving, writer
 
 TILE_QUEUE = 8  # tiles planned and not yet through Q.K^T: the K buffer's four, and one in the array's next weights
@@ -196,6 +198,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
     finished, leaving, row_state = OutputFlags(), Leaving(config), unsigned(MAX_BITS + config.sum_bits)
     output_push, push = bit(), bit()
     stores_s, stores_p, unscaled = bit(), bit(), bit()
+    offered, block_end, run_end = WritePort(config), bit(), bit()
 
     @always_comb
     def stores():
@@ -217,7 +220,8 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
             v_ready, v_release, v_weights, v_shift, v_first, VALUE_SLOTS, config,
         ),
         value_sequencer(
-            clk, reset, run.v_chunks, value_tile, tile.streamed, tile.finals, tile.idle, tile.last, tile.end,
+            clk, reset, run.v_chunks, later(value_tile, 1, True), later(tile.streamed, 1), later(tile.finals, 1),
+            later(tile.idle, 1), later(tile.last, 1), later(tile.end, 1),
             later(pass_row, p_at + latency.reciprocal_wait(config), True), v_ready, output_pop, value_go, p_release,
             p_released, read_index, value_valid, value_swap, value_chunk, value_last_chunk, value_last, value_end,
             config,
@@ -240,8 +244,9 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
             later(z_last, p_at - z_at), push, leaving, out_of_range, config,
         ),
         writer(
-            clk, reset, walk, begin_run, run, push, leaving, debug.valid, row_state, write, output_pop, stored,
-            block_stored, done, counters, config,
+            clk, reset, walk, begin_run, run, push, leaving, debug.valid, row_state, offered, output_pop, stored,
+            block_end, run_end, counters, config,
         ),
+        write_slice(clk, reset, offered, block_end, run_end, write, block_stored, done),
     ]  # fmt: skip
     return instances, delay_lines(later)

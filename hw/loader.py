@@ -101,7 +101,7 @@ def loader(
             and tile_valid
             and not advance
             and credit
-            and (not next_valid or take)
+            and not next_valid
             and not (opening and tile_first and fenced)
         )
 

@@ -3,7 +3,7 @@
 from myhdl import always, always_comb, block
 
 from golden.config import log2_ceil
-from hw.signals import round_up, unsigned, wrapping
+from hw.signals import bit, round_up, unsigned, wrapping
 
 
 @block
@@ -22,14 +22,15 @@ def memory_arbiter(clk, reset, read, write, stall, host_address, address, serve,
     """
     left, burst_words = (unsigned(config.burst_words.bit_length()) for _ in range(2))
     next_address = wrapping(len(read.address))
+    bursting = bit()  # left is not 0
 
     @always_comb
     def arbitrate():
-        serve.next = (left != 0 or read.valid) and not stall[0]
-        read.ready.next = left == 0 and not stall[0]
-        write.ready.next = left == 0 and not read.valid and not stall[1]
-        store.next = write.valid and left == 0 and not read.valid and not stall[1]
-        if left != 0:
+        serve.next = (bursting or read.valid) and not stall[0]
+        read.ready.next = not bursting and not stall[0]
+        write.ready.next = not bursting and not read.valid and not stall[1]
+        store.next = write.valid and not bursting and not read.valid and not stall[1]
+        if bursting:
             address.next = next_address
         elif read.valid:
             address.next = read.address
@@ -40,11 +41,14 @@ def memory_arbiter(clk, reset, read, write, stall, host_address, address, serve,
     def burst():
         if reset:
             left.next = 0
+            bursting.next = False
         elif serve:
             next_address.next = address + 1
-            if left != 0:
+            if bursting:
                 left.next = left - 1
+                bursting.next = left != 1
             else:
                 left.next = burst_words - 1
+                bursting.next = burst_words != 1
 
     return arbitrate, burst, round_up(read.bytes, log2_ceil(config.word_bytes), burst_words)

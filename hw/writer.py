@@ -30,7 +30,7 @@ class Leaving:
 
 @block
 def writer(
-    clk, reset, clear, begin_run, run, push, leaving, state_push, state, write, output_pop, stored, block_stored, done,
+    clk, reset, clear, begin_run, run, push, leaving, state_push, state, write, output_pop, stored, block_end, run_end,
     counters, config,
 ):  # fmt: skip
     """Queue what leaves and write it, O chunk by chunk of a tile's final rows, each row's (m, l) after its last chunk.
@@ -43,8 +43,8 @@ def writer(
 
     Ports: clk, reset; clear: counters restart; begin_run: a run begins, its descriptor is valid; run: Run; push,
     leaving: Leaving; state_push, state: m and l of a row, in the order of the rows' last chunks; write: WritePort;
-    output_pop: a chunk of O has left the queue; stored: a row of S or P has; block_stored: the last one of a block has,
-    or that of O; done: the last word of the run is being taken; counters: bytes written.
+    output_pop: a chunk of O has left the queue; stored: a row of S or P has; block_end, run_end: with write, it is the
+    last word of a block's S, P or O, and of the run; counters: bytes written.
     """
     depth, state_depth = config.output_rows, 1 << log2_ceil(config.p_rows + config.output_rows)
     words, row_shift = state_words(config), log2_ceil(config.scratch_row_words)
@@ -64,7 +64,7 @@ def writer(
     in_state, last_word = bit(), bit()
     # The row after the last one may lie beyond the memory.
     o_row, s_row, state_row, offset, address = (wrapping(index_bits(config.memory_words)) for _ in range(5))
-    step_o, step_state, mark, rewind = (bit() for _ in range(4))
+    step_o, step_state, mark, rewind, block_gone = (bit() for _ in range(5))
     written = unsigned(config.word_bytes.bit_length())
     bytes_before, bytes_after = unsigned(COUNTER_BITS), wrapping(COUNTER_BITS)
 
@@ -103,8 +103,9 @@ def writer(
         fetch.next = held != 0 and (not read_valid or advance)
         output_pop.next = pop and not now.stored
         stored.next = pop and now.stored
-        block_stored.next = pop and now.last and (now.stored or (now.last_final and now.last_chunk))
-        done.next = pop and now.end and now.last_final and now.last_chunk and not now.stored
+        block_end.next = complete and now.last and (now.stored or (now.last_final and now.last_chunk))
+        run_end.next = complete and now.end and now.last_final and now.last_chunk and not now.stored
+        block_gone.next = accepted and block_end
         step_o.next = pop and not now.stored
         step_state.next = pop and not now.stored and now.last_chunk
         mark.next = now.last_final and now.last_chunk
@@ -182,7 +183,7 @@ def writer(
     def scratch():
         if reset:
             s_row.next = 0
-        elif begin_run or block_stored:
+        elif begin_run or block_gone:
             s_row.next = run.scratch_address
         elif stored:
             s_row.next = s_row + (1 << row_shift)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4")
-LOGIC_PS = 5000  # of a path, for logic without wires: what the mapper aims at
+LOGIC_PS = 3000  # of a path, for logic without wires: what the mapper aims at
 
 
 def synthesis_script(top: str, sources: list[str], soft_multipliers: Sequence[str] = ()) -> str:

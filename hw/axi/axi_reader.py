@@ -4,8 +4,8 @@ from myhdl import always, always_comb, block, concat
 
 from golden.config import log2_ceil
 from hw.axi.axi_ports import CACHE, DECERR, INCR
-from hw.axi.skid import skid
 from hw.signals import bit, join, round_up, unsigned, wrapping
+from hw.skid import skid
 
 MAX_READS = 32  # bursts under way; what the slave does not take waits on AR
 EAGER = 8  # with fewer under way, a row leaves without waiting for others to join: 8 rows of 8 beats cover 64 cycles

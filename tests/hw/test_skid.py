@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from hw.axi.skid import skid
 from hw.signals import bit, unsigned
+from hw.skid import skid
 from tests.hw.flow import FLOWS, either
 from tests.hw.harness import BACKENDS, run
 
