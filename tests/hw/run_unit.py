@@ -75,7 +75,8 @@ class Bench:
             seen = yield {"start": 0}
             if seen["begin_run"]:
                 yield {"done": 1}
-                seen = yield {"done": 0}
+                yield {"done": 0}
+                seen = yield {}
                 assert seen["status_done"] and not seen["busy"]
                 return seen["status_refusal"], cycle
             if not seen["busy"]:

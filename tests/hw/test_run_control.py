@@ -50,7 +50,7 @@ class Counts:
 @BACKENDS
 @pytest.mark.parametrize("name", ["tiny", "wide", "smallest"])
 def test_counters(name, backend):
-    """From the cycle after start to the one with done, in run after run; they stay until the next start."""
+    """From the cycle after start to the one after done, in run after run; they stay until the next start."""
     config = CONFIGS[name]
     bench, rng = Bench(config), random.Random(name)
     nothing = dict.fromkeys((*EVENTS, "out_of_range"), 0)
@@ -61,7 +61,7 @@ def test_counters(name, backend):
             run_ = job(2, 2, state=length == 40, heads=2)
             yield given(run_, config) | {"start": 1} | nothing
             counts, begin = Counts(), latency.check(run_)
-            for cycle in range(1, begin + length + 2):
+            for cycle in range(1, begin + length + 3):
                 events = {name: int(cycle > begin and rng.random() < 0.4) for name in EVENTS}
                 out_of_range = rng.choice((0, full, rng.randint(0, full))) if cycle > begin else 0
                 done = int(cycle == begin + length + 1)
@@ -102,7 +102,7 @@ def test_the_verdict_comes_when_golden_says(backend):
             for cycle in range(1, latency.check(run_) + 1):
                 seen = yield {"start": 0}
                 assert seen["begin_run"] == (cycle == latency.check(run_))
-                assert seen["walk"] == (cycle == latency.check(run_) - 3)
+                assert seen["walk"] == (cycle == latency.check(run_) - 4)
             assert {name: seen[name] for name in wanted} == wanted
             yield {"done": 1}
             yield {"done": 0}
@@ -126,6 +126,8 @@ def test_start_while_busy(backend):
                 assert seen["begin_run"] == (cycle == latency.check(run_))
             yield {"done": 1}
             seen = yield {"done": 0}
+            assert seen["busy"] and not seen["status_done"]
+            seen = yield {}
             assert seen["status_done"] and not seen["busy"] and seen["status_refusal"] == Refusal.BUSY
         yield given(run_) | {"start": 1}
         seen = yield {"start": 0}
