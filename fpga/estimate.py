@@ -19,7 +19,7 @@ from golden.config import ConfigError, load_config
 
 CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4")
 AIM_MHZ = 105
-LOGIC_PS = 5000  # of a path, for logic without wires
+LOGIC_PS = 4500  # of a path, for logic without wires
 # Modules of a configuration whose multipliers go to LUTs. tiny: Q.K^T, for the 28 multipliers of an LFE5U-25F.
 SOFT_MULTIPLIERS = {"tiny": ("pe_psum_out1*",)}
 

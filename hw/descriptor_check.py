@@ -136,8 +136,10 @@ def descriptor_check(clk, load, run, faults, ends, product, far_product, remaind
             unfit or any_crossing or q_gone or k_gone or v_gone or o_gone or state_gone or scratch_gone
         )
 
-    instances += [any_of(fields, bad_field), any_of(crossings, any_crossing), any_of(short, any_short)]
-    return instances, early, late, scratch_words, judge
+    return (
+        instances, early, late, any_of(fields, bad_field), scratch_words, any_of(crossings, any_crossing),
+        any_of(short, any_short), judge,
+    )  # fmt: skip
 
 
 @block

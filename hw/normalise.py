@@ -4,32 +4,28 @@ from myhdl import always, always_comb, block, modbv
 
 from golden.formats import NORMAL_BITS, NORMALISE_SHIFT, OUTPUT_BITS, RECIPROCAL_BITS
 from hw.delay import delay
-from hw.reciprocal import SHIFT_EXPONENT
 from hw.shifter import shifter
 from hw.signals import bit, join, signed, split, to_signed, unsigned
 
 
 @block
-def normalise(clk, o, shift, inverse, seen, quotients, config):
-    """quotient = half_up(half_up(O >> s) * inverse >> 18), saturated to 16 bits; zero for a row that saw no key;
-    s = l's exponent + element_bits - 17.
+def normalise(clk, o, shift, inverse, seen, quotients, lanes):
+    """quotient = half_up(half_up(O >> shift) * inverse >> 18), saturated to 16 bits; zero for a row that saw no key.
 
     Latency: 7 cycles (golden.latency.NORMALISE): shifter 3, round 1, multiply 2, round and saturate 1. Throughput:
     one chunk a cycle, one multiplier an element.
 
-    Ports: clk; o: A signed accumulators; shift, inverse: see reciprocal; seen; quotients: A 16-bit lanes.
+    Ports: clk; o: `lanes` signed accumulators; shift, inverse: see reciprocal; seen; quotients: `lanes` 16-bit lanes.
     """
-    lanes, bits = config.array_depth, config.accumulator_bits
-    # What every row is shifted by; the shifter does the rest, at least 1.
-    least = SHIFT_EXPONENT + config.element_bits - 17
+    bits = len(o) // lanes
     factor = unsigned(RECIPROCAL_BITS)
     shown = bit()
     results = [unsigned(OUTPUT_BITS) for _ in range(lanes)]
     instances = [delay(clk, inverse, factor, 4), delay(clk, seen, shown, 6), join(results, quotients)]
     for lane, accumulator in enumerate(split(o, lanes)):
-        value, shifted = signed(bits - least), signed(NORMAL_BITS + 1)
+        value, shifted = signed(bits), signed(NORMAL_BITS + 1)
         instances += [
-            to_signed(accumulator(bits, least), value),
+            to_signed(accumulator, value),
             shifter(clk, value, shift, shifted),
             quotient(clk, shifted, factor, shown, results[lane]),
         ]

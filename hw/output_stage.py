@@ -100,7 +100,7 @@ def output_stage(
         pack,
         unpack,
         finish,
-        reciprocal(clk, total, inverse, normal_shift),
+        reciprocal(clk, total, inverse, normal_shift, config.element_bits),
         ram(
             clk,
             later(final_total, latency.RECIPROCAL, True),
@@ -124,7 +124,7 @@ def output_stage(
             accumulated,
             config,
         ),
-        normalise(clk, accumulated, held_shift, held_inverse, held_seen, normalised, config),
+        normalise(clk, accumulated, held_shift, held_inverse, held_seen, normalised, config.array_depth),
         delay(clk, finished, push, latency.NORMALISE, reset),
     ]
     return instances, delay_lines(later)

@@ -2,47 +2,47 @@
 
 from myhdl import always, always_comb, block
 
-from golden.formats import MANTISSA_BITS, P_FRACTION, RECIPROCAL_BITS
+from golden.formats import MANTISSA_BITS, NORMAL_BITS, RECIPROCAL_BITS
 from golden.tables import RECIPROCAL_GUARD, REMAINDER_BITS, SEGMENT_BITS, reciprocal_table
 from hw.delay import delay
 from hw.rom import rom
 from hw.signals import unsigned, wrapping
 
 LEVELS = (16, 8, 4, 2, 1)
-SHIFT_EXPONENT = P_FRACTION - 2  # a row that saw a key has l >= 2**(P_FRACTION - 1): the shift of O is never 0
 
 
 def shift_bits(config):
-    """Bits of the shift that l makes O smaller by: 1 to config.sum_bits - 1 - SHIFT_EXPONENT, four bits at least."""
-    return max(4, (config.sum_bits - 1 - SHIFT_EXPONENT).bit_length())
+    """Bits of the largest shift that l can ask for, five at least."""
+    return max(5, (config.sum_bits - 1 + config.element_bits - (NORMAL_BITS - 1)).bit_length())
 
 
 @block
-def reciprocal(clk, total, inverse, shift):
+def reciprocal(clk, total, inverse, shift, element_bits):
     """1/l: l is normalised to an 18-bit mantissa, looked up in 512 segments and interpolated.
 
     Latency: 11 cycles (golden.latency.RECIPROCAL): leading one 5, round 2, table 2, interpolate 2. Throughput: one
     a cycle. A total below 2**15, which no row that saw a key has, gives a meaningless result.
 
     Ports: clk; total: l, 16 fraction bits, at most 33 bits; inverse: UQ0.17, the reciprocal of l's mantissa in [1, 2);
-    shift: l's exponent - 14, at least 1, see shift_bits.
+    shift: what brings O to 18 bits, l's exponent + element_bits - 17,
+    in shift_bits.
     """
     bits = max(len(total), MANTISSA_BITS + 1)
     value_bits = RECIPROCAL_BITS + RECIPROCAL_GUARD
     slope_bits = max(slope for _, slope in reciprocal_table()).bit_length()
     table = tuple((value << slope_bits) | slope for value, slope in reciprocal_table())
     one = (1 << RECIPROCAL_BITS) - 1
-    # Of a number of `bits` bits without leading zeros.
-    top_shift = bits - 1 - SHIFT_EXPONENT
+    # Exponent of a number of `bits` bits without leading zeros, plus what O's format adds to it.
+    top_shift = (bits - 1 + element_bits - (NORMAL_BITS - 1)) % (1 << len(shift))
 
     # Each level hands on as many bits as can still reach the mantissa and its rounding bit.
     entered, normal = unsigned(bits), unsigned(MANTISSA_BITS + 1)
-    no_zeros, zero_count = unsigned(6), unsigned(6)
+    # Counted modulo what shift holds.
+    no_zeros, zero_count = (wrapping(len(shift)) for _ in range(2))
     x = [entered, *(unsigned(min(bits, MANTISSA_BITS + level)) for level in LEVELS[:-1]), normal]
-    zeros = [no_zeros, *(unsigned(6) for _ in LEVELS[1:]), zero_count]
+    zeros = [no_zeros, *(wrapping(len(shift)) for _ in LEVELS[1:]), zero_count]
     rounded, fraction = wrapping(MANTISSA_BITS), unsigned(MANTISSA_BITS - 1)
-    rounded_shift, mantissa_shift, used_bits = wrapping(6), wrapping(6), len(shift)
-    used_shift = unsigned(used_bits)
+    rounded_shift, mantissa_shift = wrapping(len(shift)), wrapping(len(shift))
     segment = unsigned(SEGMENT_BITS)
     read = unsigned(value_bits + slope_bits)
     value, line_value, slope = unsigned(value_bits), unsigned(value_bits), unsigned(slope_bits)
@@ -61,10 +61,6 @@ def reciprocal(clk, total, inverse, shift):
         # Where rounding has carried out of the mantissa, there are only zeros, and no leading one.
         fraction.next = rounded[MANTISSA_BITS - 1 :]
         mantissa_shift.next = rounded_shift + (not rounded[MANTISSA_BITS - 1])
-
-    @always_comb
-    def low_bits():
-        used_shift.next = mantissa_shift[used_bits:]
 
     @always_comb
     def address():
@@ -88,8 +84,8 @@ def reciprocal(clk, total, inverse, shift):
         leading_one(clk, x[index], zeros[index], x[index + 1], zeros[index + 1], distance)
         for index, distance in enumerate(LEVELS)
     ]
-    late_shift = delay(clk, used_shift, shift, 4)
-    return enter, levels, round_mantissa, low_bits, address, rom(clk, segment, read, table), interpolate, late_shift
+    late_shift = delay(clk, mantissa_shift, shift, 4)
+    return enter, levels, round_mantissa, address, rom(clk, segment, read, table), interpolate, late_shift
 
 
 @block
@@ -99,13 +95,13 @@ def leading_one(clk, x, zeros, y, zeros_out, distance):
     A narrower y has the upper bits of the result, and has lost at most `distance` of the lower ones.
     """
     bits, keep, lost = len(x), len(x) - distance, len(x) - len(y)
-    left = distance - lost
+    left, step = distance - lost, distance % (1 << len(zeros))
 
     @always(clk.posedge)
     def level():
         if x[bits:keep] == 0:
             y.next = x[keep:] << left
-            zeros_out.next = zeros + distance
+            zeros_out.next = zeros + step
         else:
             y.next = x[bits:lost]
             zeros_out.next = zeros

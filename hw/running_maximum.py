@@ -18,9 +18,8 @@ def running_maximum(clk, early_row, top, row, start, valid, any_visible, maximum
     cycle; a row may come again after 4 cycles.
 
     Ports: clk; early_row: row, a cycle early; top: see row_maximum; row, valid: with top; start: the row's first tile,
-    its old state is ignored;
-    any_visible: the row sees a key of this tile; maximum: signed 21 bits; shift: m - m_old, clamped to 63;
-    fresh: no key seen before this tile; seen: a key seen up to this tile.
+    its old state is ignored; any_visible: the row sees a key of this tile; maximum: signed 21 bits; shift: m - m_old,
+    clamped to 63; fresh: no key seen before this tile; seen: a key seen up to this tile.
 
     Parameters: rows: rows held.
     """

@@ -80,7 +80,7 @@ def few_multiples(clk, high, mantissa, low_product, product):
     nothing, is added or subtracted."""
     bits, low_bits, top_bits = len(high), len(low_product), len(product) - LOW_BITS
     ones = (1 << top_bits) - 1
-    times = signed(FEW.bit_length() + 1)
+    times = unsigned(2)
     none, negative, borrow, pick = bit(), bit(), bit(), unsigned(2)
     single, triple = unsigned(SCALE_BITS), unsigned(SCALE_BITS + 2)
     multiple, addend, above, top = unsigned(top_bits), unsigned(top_bits), signed(top_bits), wrapping(top_bits)
@@ -88,7 +88,7 @@ def few_multiples(clk, high, mantissa, low_product, product):
 
     @always_comb
     def widen():
-        times.next = high
+        times.next = high[2:]
         none.next = high == 0
         negative.next = high[bits - 1]
         above.next = low_product[low_bits:LOW_BITS].signed()
@@ -97,7 +97,7 @@ def few_multiples(clk, high, mantissa, low_product, product):
     def count():
         # 0 to 3 for once to four times.
         if negative:
-            pick.next = times[2:] ^ 3
+            pick.next = times ^ 3
         else:
             pick.next = concat(times[1] == times[0], not times[0])
 

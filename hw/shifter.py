@@ -14,7 +14,7 @@ def shifter(clk, x, shift, y):
     Latency: 3 cycles (golden.latency.SHIFTER), two multiplexer levels a stage, the largest shifts first.
     Throughput: one a cycle.
 
-    Ports: clk; x: signed; shift: 4 to 6 bits, unsigned; y: signed, at most one bit wider than x. A narrower y has the
+    Ports: clk; x: signed; shift: 5 or 6 bits, unsigned; y: signed, at most one bit wider than x. A narrower y has the
     low bits of the result, and no stage computes more than these need.
     """
     width = len(x) + 1
@@ -44,15 +44,7 @@ def shifter(clk, x, shift, y):
 @block
 def first_stage(clk, x, shift, y):
     """y = x >> 16 * the bits of shift above the lower four, or the low bits of that. One cycle."""
-    bits, count, result = len(shift), unsigned(2), len(y)
-
-    if bits == 4:
-
-        @always(clk.posedge)
-        def register():
-            y.next = x[result:].signed()
-
-        return register
+    bits, count = len(shift), unsigned(2)
 
     @always_comb
     def high():

@@ -43,8 +43,8 @@ def check(tiles, rows, backend):
         expected.append((cycle, state.maximum, state.shift, state.fresh, state.seen))
     columns["early_row"] = early
     ports = {
-        "early_row": unsigned(index_bits(rows)), "top": signed(MAX_BITS), "row": unsigned(index_bits(rows)),
-        "start": bit(), "valid": bit(),
+        "early_row": unsigned(index_bits(rows)), "top": signed(MAX_BITS),
+        "row": unsigned(index_bits(rows)), "start": bit(), "valid": bit(),
         "any_visible": bit(), "maximum": signed(MAX_BITS), "shift": unsigned(SHIFT_BITS), "fresh": bit(), "seen": bit(),
     }  # fmt: skip
     outputs = ["maximum", "shift", "fresh", "seen"]
