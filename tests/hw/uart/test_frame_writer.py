@@ -62,7 +62,7 @@ def test_responses(backend, idle, stalls):
     assert write(responses, backend, idle, stalls) == [response(*item) for item in responses]
 
 
-@BACKENDS
+@pytest.mark.parametrize("backend", ["myhdl", pytest.param("icarus", marks=pytest.mark.slow)])
 def test_the_longest_response(backend):
     payload = random.Random(2).randbytes(1024)
     assert write([(0, payload), (7, b"")], backend) == [response(0, payload), response(7)]
