@@ -82,7 +82,7 @@ def test_runs(cycles, refusal, backend):
             seen = yield world.step(seen)
         yield world.step(seen, clear_interrupt=1)
         seen = yield world.step(seen)
-        assert state(seen) == end[:2] + (0,) + end[3:]
+        assert state(seen) == (*end[:2], 0, *end[3:])
 
     assert play(backend, script, cycles=cycles, refusal=refusal).starts == 3
 
@@ -181,7 +181,7 @@ def test_reset(backend):
             seen = yield world.step(seen, start=1)
             for _ in range(late):
                 seen = yield world.step(seen)
-            yield world.step(seen, reset=1)
+            seen = yield world.step(seen, reset=1)
             seen = yield world.step(seen)
             assert state(seen) == IDLE and seen["engine_reset"] and not seen["engine_start"]
             seen = yield world.step(seen)

@@ -63,7 +63,10 @@ def talk(lines, backend, clock_hz, baud, latency=4):
 
 
 @BACKENDS
-@pytest.mark.parametrize(("clock_hz", "baud", "error"), [(8_000, 1_000, 0.02), (50_000_000, 3_000_000, -0.02)])
+@pytest.mark.parametrize(
+    ("clock_hz", "baud", "error"),
+    [(8_000, 1_000, 0.02), pytest.param(50_000_000, 3_000_000, -0.02, marks=pytest.mark.slow)],
+)
 def test_requests_on_the_line(clock_hz, baud, error, backend):
     """Answers, registers and memory as of the model, whose host's clock is off; each answer follows within 3 bits."""
     rng, clocks = random.Random(2), clock_hz / baud
