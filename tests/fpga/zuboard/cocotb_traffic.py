@@ -47,14 +47,14 @@ async def board(dut, seed: int = 1) -> Board:
 @cocotb.test()
 @cocotb.parametrize(mode=list(MODES))
 async def each_mode(dut, mode):
-    """Without stalls; the master keeps the bus busy with bursts of several beats."""
+    """Without stalls; several bursts are under way each way."""
     host = await board(dut)
     run = small(**MODES[mode])
     await host.run(run)
     prediction = predict(CONFIG, run.job, run.q, run.k, run.v)
     for name in ("q_bytes", "o_bytes", "tiles"):
         assert await host.read(f"counters.{name}") == prediction.counters[name]
-    assert max(host.monitor.depth) > 1 and max(beats for _, beats in host.monitor.reads) > 4
+    assert min(host.monitor.depth) > 1
 
 
 @cocotb.test()
