@@ -45,7 +45,7 @@ def test_the_committed_report_is_of_this_sweep():
     assert report["device"] == vars(DEVICE)
     assert (REPORTS / "zuboard_lanes.md").read_text(encoding="utf-8") == lanes.table(report)
     for engine in report["engines"]:
-        # A multiplier for each lane in both arrays, and fewer LUTs than system A.
+        # A multiplier for each lane in both arrays, and no more than system A in all.
         assert 2 * engine["lanes"] <= engine["dsp"] <= 67
         assert engine["lut"] < DEVICE.lut / 2 and engine["latch"] == engine["uram"] == 0
 
