@@ -20,7 +20,7 @@ from tests.gen.vector_bench import play
 
 EACH = pytest.mark.parametrize("name", NAMED)
 LARGE = EngineConfig("large", "int8", 16, 16, 16, 128, 64, 4096, 1 << 20)
-WAIVER = re.compile(r"lint_off|lint_on|verilator|synthesis (on|off)|\(\*(?!\))")
+WAIVER = re.compile(r"lint_off|lint_on|verilator|synthesis (on|off)|\(\*(?!\)| ram_style = \"block\" )")
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ class Script:
         fields = run_fields(self.config, run_, place)
         far = {f"{stride}_far": int(self.rng.random() < 0.2) for stride in STRIDES}
         self.cycle(load=1, **named("descriptor", described(run_, place)))
-        begun, check = len(self.inputs) - 1, latency.check(run_)
+        begun, check = len(self.inputs) - 1, latency.check(run_) - 1
         held = named("run", fields) | named("faults", fields | far)
         held = {name: value for name, value in held.items() if name in self.watched}
         for _ in range(check + 2 if cut is None else cut):

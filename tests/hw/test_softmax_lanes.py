@@ -48,7 +48,7 @@ def spaced(config, rows, idle):
 @BACKENDS
 def test_scale(lanes, backend):
     config, rng = replace(TINY, softmax_lanes=lanes), random.Random(lanes)
-    ends = [-(1 << BITS - 1), (1 << BITS - 1) - 1]
+    ends = [-(1 << BITS - 2), 1 << BITS - 2]  # see hw.scale
 
     def draw(rng):
         return [rng.choice([*ends, 0, rng.randint(*ends)]) for _ in range(4)]
