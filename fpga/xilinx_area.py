@@ -26,8 +26,12 @@ RAM_LUTS = {
     "RAM256X1D": 8, "RAM512X1S": 8, "RAM32M": 4, "RAM64M": 4, "RAM32M16": 8, "RAM64M8": 8, "RAM32X16DR8": 8,
     "RAM64X8SW": 8,
 }  # fmt: skip
+# Delay of a wire for the mapper, abc9, in ps; synth_xilinx gives it 300. The mapper lets every path grow to the delay
+# of the slowest, one of few levels and many carry cells: up to 16 levels. With a slow wire it saves levels first.
+WIRE_PS = 2000
 PATHS = 40  # of the longest that are kept
-SYNTH = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf"
+# Without wide functions, each of which is two or three levels and up to four LUTs.
+SYNTH = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -nowidelut"
 
 
 class AreaError(RuntimeError):
@@ -97,6 +101,7 @@ def _synthesise(folder: Path, sources: Sequence[Path], top: str) -> None:
         "select t:$mem_v2",
         f"write_json -selected {folder}/memories.json",
         "select -clear",
+        f"scratchpad -set synth_xilinx.abc9.W {WIRE_PS}",
         f"{SYNTH} -top {top} -run map_memory:",
         f"write_json {folder}/netlist.json",
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from fpga.xilinx_area import area
+from fpga.xilinx_area import SYNTH, WIRE_PS, area
 from fpga.zuboard.board import DEVICE
 from gen.benchmark import Case, lanes_sweep
 from gen.verilog import core, write_sources
@@ -38,8 +38,9 @@ def engine_area(config: EngineConfig) -> dict:
 def measure(cases: Sequence[Case], notice: Callable[[str], None] = print) -> dict:
     """The report of a sweep, an object for JSON.
 
-    command, yosys: how it was made; device: its resources; system_a: DSP48E2, and the share of the LUTs; engines: of
-    each case configuration, lanes, counts with the keys of fpga.xilinx_area.area, and path: the longest one.
+    command, yosys, synthesis, wire_ps: how it was made, see fpga.xilinx_area; device: its resources; system_a: DSP48E2,
+    and the share of the LUTs; engines: of each case configuration, lanes, counts with the keys of
+    fpga.xilinx_area.area, and path: the longest one.
     """
     engines = []
     for case in cases:
@@ -54,6 +55,8 @@ def measure(cases: Sequence[Case], notice: Callable[[str], None] = print) -> dic
     return {
         "command": COMMAND,
         "yosys": metadata.version("pyosys"),
+        "synthesis": SYNTH,
+        "wire_ps": WIRE_PS,
         "device": vars(DEVICE),
         "system_a": SYSTEM_A,
         "engines": engines,
@@ -66,8 +69,8 @@ def table(report: dict) -> str:
     lines = [
         "# Lanes of system A on a ZU1CG",
         "",
-        "1xC engines in Q8.8 (`gen/benchmark.py`), engine alone, yosys "
-        f"{report['yosys']} `synth_xilinx -family xcup`; not placed, not through Vivado.",
+        f"1xC engines in Q8.8 (`gen/benchmark.py`), engine alone, yosys {report['yosys']} `{report['synthesis']}`, "
+        f"wires of {report['wire_ps']} ps for its mapper; not placed, not through Vivado.",
         f"Command: `{report['command']}`.",
         "",
         "| lanes | LUT | of the device | FF | DSP48E2 | BRAM36 | CARRY4 | LUT levels of longest path | CARRY4 on it |",
