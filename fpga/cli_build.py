@@ -7,10 +7,7 @@ import json
 from pathlib import Path
 
 from fpga.build_error import BuildError
-from fpga.ulx3s import build as ulx3s
-from fpga.ulx3s import report as ulx3s_report
 from fpga.ulx3s.board import BOARDS, DEFAULT_BAUD, MAX_BAUD, MIN_BAUD
-from fpga.zuboard import build as zuboard
 from gen.terminal import check_standard_output, emit, progress
 from golden.config import NAMED, load_config
 
@@ -59,12 +56,21 @@ def _build(arguments: argparse.Namespace) -> int:
     if arguments.board not in NAMES:
         raise BuildError(f"unknown board {arguments.board!r}; choose one of {', '.join(NAMES)}")
     folder = Path(arguments.output or f"build/{arguments.board}")
-    report, text = (_zuboard if arguments.board == ZUBOARD else _ulx3s)(arguments, folder)
+    try:
+        report, text = (_zuboard if arguments.board == ZUBOARD else _ulx3s)(arguments, folder)
+    except ModuleNotFoundError as error:
+        raise BuildError(f"{error.name} is missing, which builds need; pip install 'flashtile[fpga]'") from None
     emit(json.dumps(report) if arguments.json else text)
     return 0
 
 
+# The builders are imported when they are wanted: they need packages of the extra fpga, which other commands do not.
+
+
 def _ulx3s(arguments: argparse.Namespace, folder: Path) -> tuple[dict, str]:
+    from fpga.ulx3s import build as ulx3s
+    from fpga.ulx3s import report as ulx3s_report
+
     first, count = (1 if value is None else value for value in (arguments.seed, arguments.seeds))
     baud = DEFAULT_BAUD if arguments.baud is None else arguments.baud
     if arguments.project_only:
@@ -82,6 +88,8 @@ def _ulx3s(arguments: argparse.Namespace, folder: Path) -> tuple[dict, str]:
 
 
 def _zuboard(arguments: argparse.Namespace, folder: Path) -> tuple[dict, str]:
+    from fpga.zuboard import build as zuboard
+
     for option in ("baud", "seed", "seeds"):
         if getattr(arguments, option) is not None:
             raise BuildError(f"--{option} is for the ULX3S, not for the ZUBoard; leave it out")
