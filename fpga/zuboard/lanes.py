@@ -97,8 +97,9 @@ def table(report: dict) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("docs/reports"), help="an existing folder")
+    parser.add_argument("--output", type=Path, default=Path("docs/reports"), help="folder (default: %(default)s)")
     folder = parser.parse_args(arguments).output
+    folder.mkdir(parents=True, exist_ok=True)
     report = measure(lanes_sweep())
     (folder / f"{NAME}.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     (folder / f"{NAME}.md").write_text(table(report), encoding="utf-8")
