@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fpga.build_error import BuildError
+from gen.core_folder import PARTIAL, move_into
 
 REPORT = "report.json"  # in every folder that a build has written
 FAILED = "failed"
-PARTIAL = ".flashtile-"
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def build_folder(folder: Path) -> Iterator[Path]:
         raise _failed(folder, error) from None
     try:
         yield partial
-        _replace(place, partial)
+        move_into(partial, place)
         new.clear()
     except BuildError:
         shutil.rmtree(place / FAILED, ignore_errors=True)
@@ -57,16 +57,6 @@ def _remove(folders: list[Path]) -> None:
     for path in folders:
         with suppress(OSError):
             path.rmdir()
-
-
-def _replace(place: Path, partial: Path) -> None:
-    for path in place.iterdir():
-        if path.is_dir() and path != partial:
-            shutil.rmtree(path)
-        elif path != partial:
-            path.unlink()
-    for path in partial.iterdir():
-        path.rename(place / path.name)
 
 
 def _failed(folder: Path, error: OSError) -> BuildError:

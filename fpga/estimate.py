@@ -7,59 +7,34 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from fpga import launch
+from fpga.ulx3s.board import BOARDS
+from fpga.ulx3s.synthesis import cells_of, synthesis_script
 from gen.verilog import core, write_sources
 from golden.config import ConfigError, load_config
 
-CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4")
 AIM_MHZ = 105
-LOGIC_PS = 4500  # of a path, for logic without wires
-# Modules of a configuration whose multipliers go to LUTs. tiny: Q.K^T, for the 28 multipliers of an LFE5U-25F.
-SOFT_MULTIPLIERS = {"tiny": ("pe_psum_out1*",)}
-
-
-def synthesis_passes(sources: list[Path], top: str, soft_multipliers: Iterable[str] = ()) -> list[str]:
-    """Yosys commands from Verilog to ECP5 cells.
-
-    Args:
-        sources: Verilog files.
-        top: the module to begin with.
-        soft_multipliers: modules (yosys patterns, such as ``pe_psum_out1*``) whose multipliers become LUTs.
-    """
-    # The name under which synth_ecp5 itself sets aside what is no multiplier block.
-    soft = [f"chtype -set $__soft_mul {pattern}/t:$mul" for pattern in soft_multipliers]
-    return [
-        f"read_verilog {' '.join(map(str, sources))}",
-        f"synth_ecp5 -no-rw-check -top {top} -run begin:coarse",
-        *(["proc", "wreduce t:$mul", *soft] if soft else []),
-        # Without an aim, paths that are no longer than the longest are made fast with wide functions: 10 % more LUTs.
-        f"scratchpad -set abc9.D {LOGIC_PS}",
-        f"synth_ecp5 -no-rw-check -top {top} -run coarse:",
-    ]
+# Modules of a configuration whose multipliers go to LUTs. tiny: as on its board.
+SOFT_MULTIPLIERS = {"tiny": BOARDS["ulx3s-25f"].soft_multipliers}
 
 
 def synthesise(folder: Path, sources: list[Path], soft_multipliers: Iterable[str] = ()) -> dict[str, int]:
-    """Run synth_ecp5 on the engine, leave engine.json in the folder, and count cells."""
-    passes = (
-        *synthesis_passes(sources, "engine", soft_multipliers),
-        f"write_json {folder}/engine.json",
-        f"tee -q -o {folder}/cells.json stat -json",
-    )
-    # In a process of its own: yosys prints from C++ and ends the process at an error.
-    program = (
-        "import sys; from pyosys import libyosys as ys; design = ys.Design(); "
-        "[ys.run_pass(line, design) for line in sys.argv[1:]]"
-    )
-    with (folder / "yosys.log").open("w") as log:
-        subprocess.run([sys.executable, "-c", program, *passes], stdout=log, stderr=log, check=True)
-    cells = json.loads((folder / "cells.json").read_text())["design"]["num_cells_by_type"]
-    return {name: cells.get(name, 0) for name in CELLS}
+    """Run the boards' synthesis on the engine, leave engine.json in the folder, and count cells.
+
+    Args:
+        sources: Verilog files in the folder. soft_multipliers: see synthesis_script.
+    """
+    names = [source.name for source in sources]
+    (folder / "synthesis.tcl").write_text(synthesis_script("engine", names, soft_multipliers), encoding="utf-8")
+    command = [*launch.LAUNCHER, "yosys", "-l", "yosys.log", "-p", "tcl synthesis.tcl"]
+    subprocess.run(command, cwd=folder, check=True)
+    return cells_of(folder)
 
 
 def clock(folder: Path, seed: int) -> float:

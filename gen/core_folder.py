@@ -75,7 +75,7 @@ def write_core(
             (partial / name).parent.mkdir(exist_ok=True)
             (partial / name).write_text(text, encoding="utf-8", newline="\n")
             names.append(name)
-        _move(partial, place)
+        move_into(partial, place)
         new.clear()
     except OSError as error:
         raise _failed(folder, error) from None
@@ -88,8 +88,8 @@ def write_core(
     return names
 
 
-def _move(partial: Path, place: Path) -> None:
-    """Put the new files in the place of all that is there. The folder itself stays: somebody may stand in it."""
+def move_into(partial: Path, place: Path) -> None:
+    """Put the files of a folder inside `place` in the place of all else. `place` stays: somebody may stand in it."""
     for path in place.iterdir():
         if path.is_dir() and path != partial:
             shutil.rmtree(path)

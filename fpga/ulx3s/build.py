@@ -170,7 +170,8 @@ def _make(folders: list[Path], what: str, target: str, done: Callable[[int], Non
     """Run make in some folders, as many at once as there are processors."""
     commands = []
     for folder in folders:
-        make = ["make", "-C", str(folder), f"EDALIZE_LAUNCHER={shlex.join(launch.LAUNCHER)}", target]
+        make = ["make", "--silent", "--no-print-directory", "-C", str(folder)]
+        make += [f"EDALIZE_LAUNCHER={shlex.join(launch.LAUNCHER)}", target]
         commands.append(["env", f"PYTHONPATH={os.pathsep.join(path for path in sys.path if path)}", *make])
     try:
         run_programs(what, commands, folders[0], done)

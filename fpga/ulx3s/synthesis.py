@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD", "TRELLIS_DPR16X4")
 LOGIC_PS = 3000  # of a path, for logic without wires: what the mapper aims at
 
 
-def synthesis_script(top: str, sources: list[str], soft_multipliers: Sequence[str] = ()) -> str:
+def synthesis_script(top: str, sources: list[str], soft_multipliers: Iterable[str] = ()) -> str:
     """Plain yosys commands, one a line, which are Tcl, too. They leave top.json, cells.json and memories.txt.
 
     -no-rw-check: no block depends on reading and writing one address in a cycle, and without it yosys builds the logic
