@@ -108,9 +108,12 @@ def test_the_ulx3s(ulx3s):
     check_raw(ulx3s, JOBS[0])
 
 
-def start(device, job):
-    """Start a run on whatever lies in memory."""
-    device._link.write_registers(*pack("descriptor", described(job, place_operands(device.config, job))))
+def start(device, job, heads=1):
+    """Start a run on whatever lies in memory; heads: as often, in the same place, which takes as much longer."""
+    fields = described(job, place_operands(device.config, job))
+    if heads > 1:
+        fields |= {name: 0 for name in fields if name.endswith("_head_stride")} | {"heads": heads}
+    device._link.write_registers(*pack("descriptor", fields))
     device._link.start()
 
 
@@ -119,12 +122,11 @@ def test_busy_and_reset(ulx3s, zuboard, monkeypatch):
     start(zuboard, Job(1000, 1000, 16, 16, 40000, 20, 1))
     with pytest.raises(DeviceBusy, match=r"^sim:zuboard is still busy after 0\.5 s; .*; this program did not start"):
         check_raw(zuboard, JOBS[0])
-    short = Job(40, 60, 5, 5, 40000, 20, 1)
-    start(ulx3s, short)
+    start(ulx3s, Job(40, 60, 5, 5, 40000, 20, 1), heads=128)
     with pytest.raises(DeviceError, match=r"^sim:ulx3s is busy with a run, so that its memory cannot be used"):
         ulx3s._link.read_memory(0, 4)
-    ulx3s._link.wait(10)
-    start(ulx3s, short)
+    ulx3s._link.wait(60)
+    start(ulx3s, Job(40, 60, 5, 5, 40000, 20, 1), heads=128)
     for device in (ulx3s, zuboard):
         device.reset()
         assert device._link.state().trouble == "the run was broken off: it was reset"
