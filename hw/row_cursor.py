@@ -2,7 +2,7 @@
 
 from myhdl import always, always_comb, block
 
-from hw.signals import unsigned, wrapping
+from hw.signals import bit, wrapping
 
 
 @block
@@ -21,35 +21,50 @@ def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride
     row, base, next_group = (wrapping(bits) for _ in range(3))
     saved_row, saved_base, saved_group = (wrapping(bits) for _ in range(3))  # after the last mark
     on_row, on_base, on_group = (wrapping(bits) for _ in range(3))  # after this row
-    query, saved_query, on_query = (unsigned(len(n_q)) for _ in range(3))
-    member, saved_member, on_member = (unsigned(len(group)) for _ in range(3))
+    # Queries and heads left, this one among them. What a step depends on is kept beside them: it comes late.
+    queries, saved_queries, on_queries = (wrapping(len(n_q)) for _ in range(3))
+    members, saved_members, on_members = (wrapping(len(group)) for _ in range(3))
+    first_query, last_query, last_member = (bit() for _ in range(3))
+    saved_first_query, saved_last_query, saved_last_member = (bit() for _ in range(3))
+    on_first_query, on_last_query, on_last_member = (bit() for _ in range(3))
+    one_query, one_member = bit(), bit()
     after_head, after_query = wrapping(bits), wrapping(bits)
 
     @always_comb
     def sums():
         after_head.next = row + head_stride
         after_query.next = base + stride
+        one_query.next = n_q == 1
+        one_member.next = group == 1
         address.next = row
 
     @always_comb
     def follow():
         on_group.next = next_group
         on_base.next = base
-        on_query.next = query
-        if query == 0:
+        on_queries.next = queries
+        on_first_query.next = first_query
+        on_last_query.next = last_query
+        if first_query:
             on_group.next = after_head
-        if member + 1 != group:
-            on_member.next = member + 1
+        if not last_member:
+            on_members.next = members - 1
+            on_last_member.next = members == 2
             on_row.next = after_head
         else:
-            on_member.next = 0
-            if query + 1 != n_q:
-                on_query.next = query + 1
+            on_members.next = group
+            on_last_member.next = one_member
+            if not last_query:
+                on_queries.next = queries - 1
+                on_first_query.next = False
+                on_last_query.next = queries == 2
                 on_row.next = after_query
                 on_base.next = after_query
             else:
-                on_query.next = 0
-                if query == 0:
+                on_queries.next = n_q
+                on_first_query.next = True
+                on_last_query.next = one_query
+                if first_query:
                     on_row.next = after_head
                     on_base.next = after_head
                 else:
@@ -57,11 +72,13 @@ def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride
                     on_base.next = next_group
 
     if mark is None:
-        to_row, to_base, to_group, to_query, to_member = on_row, on_base, on_group, on_query, on_member
+        to_row, to_base, to_group, to_queries, to_members = on_row, on_base, on_group, on_queries, on_members
+        to_first_query, to_last_query, to_last_member = on_first_query, on_last_query, on_last_member
         returns = ()
     else:
         to_row, to_base, to_group = (wrapping(bits) for _ in range(3))
-        to_query, to_member = unsigned(len(n_q)), unsigned(len(group))
+        to_queries, to_members = wrapping(len(n_q)), wrapping(len(group))
+        to_first_query, to_last_query, to_last_member = (bit() for _ in range(3))
 
         @always_comb
         def turn():
@@ -69,28 +86,40 @@ def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride
                 to_row.next = saved_row
                 to_base.next = saved_base
                 to_group.next = saved_group
-                to_query.next = saved_query
-                to_member.next = saved_member
+                to_queries.next = saved_queries
+                to_members.next = saved_members
+                to_first_query.next = saved_first_query
+                to_last_query.next = saved_last_query
+                to_last_member.next = saved_last_member
             else:
                 to_row.next = on_row
                 to_base.next = on_base
                 to_group.next = on_group
-                to_query.next = on_query
-                to_member.next = on_member
+                to_queries.next = on_queries
+                to_members.next = on_members
+                to_first_query.next = on_first_query
+                to_last_query.next = on_last_query
+                to_last_member.next = on_last_member
 
         @always(clk.posedge)
         def remember():
             if start:
                 saved_row.next = first
                 saved_base.next = first
-                saved_query.next = 0
-                saved_member.next = 0
+                saved_queries.next = n_q
+                saved_members.next = group
+                saved_first_query.next = True
+                saved_last_query.next = one_query
+                saved_last_member.next = one_member
             elif step and mark:
                 saved_row.next = on_row
                 saved_base.next = on_base
                 saved_group.next = on_group
-                saved_query.next = on_query
-                saved_member.next = on_member
+                saved_queries.next = on_queries
+                saved_members.next = on_members
+                saved_first_query.next = on_first_query
+                saved_last_query.next = on_last_query
+                saved_last_member.next = on_last_member
 
         returns = turn, remember
 
@@ -101,13 +130,19 @@ def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride
         elif start:
             row.next = first
             base.next = first
-            query.next = 0
-            member.next = 0
+            queries.next = n_q
+            members.next = group
+            first_query.next = True
+            last_query.next = one_query
+            last_member.next = one_member
         elif step:
             row.next = to_row
             base.next = to_base
             next_group.next = to_group
-            query.next = to_query
-            member.next = to_member
+            queries.next = to_queries
+            members.next = to_members
+            first_query.next = to_first_query
+            last_query.next = to_last_query
+            last_member.next = to_last_member
 
     return sums, follow, returns, walk

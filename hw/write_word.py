@@ -20,13 +20,14 @@ def words_of_entry(config):
 
 @block
 def write_word(
-    lanes, elements, stored, in_state, state, word, chunk, data, strobe, offset, written, last_word, config
-):
+    lanes, elements, stored, in_state, state, word, chunk, data, strobe, offset, written, last_word, last_next,
+    config,
+):  # fmt: skip
     """Word number `word` of a chunk of O, of a row of S or P, or of a row's (m, l). Combinational.
 
     Ports: lanes: 16 bits each, elements: how many count; stored: a row of S or P, else in_state: (m, l), else chunk
     number `chunk` of O; state: m above l; data, strobe (a bit for 16): of the word; offset: words from O's row to it;
-    written: payload bytes; last_word: of the lanes.
+    written: payload bytes; last_word: of the lanes; last_next: the next one is.
     """
     depth, word_lanes, word_bytes = config.array_depth, config.word_bytes // 2, config.word_bytes
     sharing = max(1, word_lanes // depth)  # chunks of O that share a word
@@ -51,6 +52,7 @@ def write_word(
         @always_comb
         def extent():
             last_word.next = last == word
+            last_next.next = last == word + 1
             if in_state:
                 written.next = state_bytes
             else:
@@ -61,6 +63,7 @@ def write_word(
         @always_comb
         def extent():
             last_word.next = (last >> lane_bits) == word
+            last_next.next = (last >> lane_bits) == word + 1
             if in_state:
                 written.next = state_bytes
             elif (last >> lane_bits) == word:

@@ -44,34 +44,42 @@ def writer(
     Ports: clk, reset; clear: counters restart; begin_run: a run begins, its descriptor is valid; run: Run; push,
     leaving: Leaving; state_push, state: m and l of a row, in the order of the rows' last chunks; write: WritePort;
     output_pop: a chunk of O has left the queue; stored: a row of S or P has; block_end, run_end: with write, it is the
-    last word of a block's S, P or O, and of the run; counters: bytes written.
+    last word of a block's S, P or O, and of the run; counters: bytes written, a cycle after the word is taken.
     """
     depth, state_depth = config.output_rows, 1 << log2_ceil(config.p_rows + config.output_rows)
     words, row_shift = state_words(config), log2_ceil(config.scratch_row_words)
     data_bits, element_bits = len(leaving.lanes), len(leaving.elements)
-    entry_bits = data_bits + element_bits + len(Leaving.FLAGS)
+    entry_bits = data_bits + element_bits + len(Leaving.FLAGS) + 1
+    word_lanes = config.word_bytes // 2
     address_bits, state_bits = index_bits(depth), index_bits(state_depth)
     entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(entry_bits)
     write_pointer, read_pointer = wrapping(address_bits), wrapping(address_bits)
     state_write, state_read = wrapping(state_bits), wrapping(state_bits)
     row_state = unsigned(len(state))
-    held = unsigned(depth.bit_length())
+    held, queued = unsigned(depth.bit_length()), bit()  # queued: held is not 0
     fetch, read_valid, advance, accepted, complete, pop = (bit() for _ in range(6))
     read_address, last_read = unsigned(address_bits), unsigned(address_bits)
     now = Leaving(config)
     word = unsigned(max(1, log2_ceil(max(words_of_entry(config), words))))
     chunk = unsigned(max(1, log2_ceil(config.max_chunks)))
-    in_state, last_word = bit(), bit()
+    in_state, last_word, last_next, alone = (bit() for _ in range(4))
     # The row after the last one may lie beyond the memory.
     o_row, s_row, state_row, offset, address = (wrapping(index_bits(config.memory_words)) for _ in range(5))
     step_o, step_state, mark, rewind, block_gone = (bit() for _ in range(5))
     written = unsigned(config.word_bytes.bit_length())
+    # What a word that was taken adds to the counters, a cycle later.
+    counts, count_state, count_stored, count_p = (bit() for _ in range(4))
+    amount = unsigned(len(written))
     bytes_before, bytes_after = unsigned(COUNTER_BITS), wrapping(COUNTER_BITS)
+
+    @always_comb
+    def measure():
+        alone.next = leaving.elements <= word_lanes and not (run.state and leaving.last_chunk and not leaving.stored)
 
     @always_comb
     def pack():
         entry.next = concat(
-            leaving.end, leaving.last, leaving.last_final, leaving.last_chunk, leaving.stored_p, leaving.stored,
+            alone, leaving.end, leaving.last, leaving.last_final, leaving.last_chunk, leaving.stored_p, leaving.stored,
             leaving.elements, leaving.lanes,
         )  # fmt: skip
 
@@ -89,9 +97,6 @@ def writer(
     @always_comb
     def handshake():
         accepted.next = write.valid and write.ready
-        complete.next = (in_state and word + 1 == words) or (
-            not in_state and last_word and not (run.state and now.last_chunk and not now.stored)
-        )
 
     @always_comb
     def move():
@@ -100,7 +105,7 @@ def writer(
 
     @always_comb
     def events():
-        fetch.next = held != 0 and (not read_valid or advance)
+        fetch.next = queued and (not read_valid or advance)
         output_pop.next = pop and not now.stored
         stored.next = pop and now.stored
         block_end.next = complete and now.last and (now.stored or (now.last_final and now.last_chunk))
@@ -117,6 +122,7 @@ def writer(
             write_pointer.next = 0
             read_pointer.next = 0
             held.next = 0
+            queued.next = False
             read_valid.next = False
             write.valid.next = False
         else:
@@ -130,8 +136,10 @@ def writer(
                 read_valid.next = False
             if push and not fetch:
                 held.next = held + 1
+                queued.next = True
             elif fetch and not push:
                 held.next = held - 1
+                queued.next = held != 1
             if advance:
                 write.valid.next = True
             elif pop:
@@ -151,6 +159,19 @@ def writer(
             head.next = 0
         elif advance:
             head.next = read
+
+    # Whether the word is its entry's last one is known when the word is: much depends on it.
+    @always(clk.posedge)
+    def completion():
+        if advance:
+            complete.next = read[entry_bits - 1]
+        elif accepted:
+            if in_state:
+                complete.next = word + 2 == words
+            elif last_word:
+                complete.next = words == 1
+            else:
+                complete.next = last_next and not (run.state and now.last_chunk and not now.stored)
 
     @always(clk.posedge)
     def walk():
@@ -201,21 +222,29 @@ def writer(
     def drive():
         write.address.next = address
 
+    @always(clk.posedge)
+    def measured():
+        counts.next = accepted and not reset
+        count_state.next = in_state
+        count_stored.next = now.stored
+        count_p.next = now.stored_p
+        amount.next = written
+
     # One adder for all counters.
     @always_comb
     def counted():
-        if in_state:
+        if count_state:
             bytes_before.next = counters.state_bytes
-        elif not now.stored:
+        elif not count_stored:
             bytes_before.next = counters.o_bytes
-        elif now.stored_p:
+        elif count_p:
             bytes_before.next = counters.p_write_bytes
         else:
             bytes_before.next = counters.s_write_bytes
 
     @always_comb
     def add():
-        bytes_after.next = bytes_before + written
+        bytes_after.next = bytes_before + amount
 
     @always(clk.posedge)
     def count():
@@ -224,19 +253,19 @@ def writer(
             counters.state_bytes.next = 0
             counters.s_write_bytes.next = 0
             counters.p_write_bytes.next = 0
-        elif accepted:
-            if in_state:
+        elif counts:
+            if count_state:
                 counters.state_bytes.next = bytes_after
-            elif not now.stored:
+            elif not count_stored:
                 counters.o_bytes.next = bytes_after
-            elif now.stored_p:
+            elif count_p:
                 counters.p_write_bytes.next = bytes_after
             else:
                 counters.s_write_bytes.next = bytes_after
 
     return (
-        pack, unpack, handshake, move, events, pipeline, hold, take, walk, scratch, locate, drive, counted,
-        add, count,
+        measure, pack, unpack, handshake, move, events, pipeline, hold, take, completion, walk, scratch, locate, drive,
+        measured, counted, add, count,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
         row_cursor(
@@ -249,6 +278,6 @@ def writer(
         ),
         write_word(
             now.lanes, now.elements, now.stored, in_state, row_state, word, chunk, write.data, write.strobe, offset,
-            written, last_word, config,
+            written, last_word, last_next, config,
         ),
     )  # fmt: skip

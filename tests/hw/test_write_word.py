@@ -15,12 +15,14 @@ from tests.hw.harness import BACKENDS, pack, run, unpack
 
 @block
 def clocked(
-    clk, lanes, elements, stored, in_state, state, word, chunk, data, strobe, offset, written, last_word, config
-):
+    clk, lanes, elements, stored, in_state, state, word, chunk, data, strobe, offset, written, last_word, last_next,
+    config,
+):  # fmt: skip
     """The block with the clock that the harness gives to each."""
     return write_word(
-        lanes, elements, stored, in_state, state, word, chunk, data, strobe, offset, written, last_word, config
-    )
+        lanes, elements, stored, in_state, state, word, chunk, data, strobe, offset, written, last_word, last_next,
+        config,
+    )  # fmt: skip
 
 
 def cases(config, rng):
@@ -37,16 +39,16 @@ def cases(config, rng):
 
 
 def expected(config, kind, chunk, elements, word, lanes, m, total):
-    """Lanes of the word, offset (of O), payload, and whether it is the last one (but of (m, l))."""
+    """Lanes of the word, offset (of O), payload, and whether it is the last one or the next is (but of (m, l))."""
     width = config.word_bytes // 2
     if kind == "state":
         values = unpack(total | (m & (1 << 32) - 1) << 32, 16, 4)[word * width : (word + 1) * width]
-        return dict(enumerate(values)), None, 2 * len(values), None
+        return dict(enumerate(values)), None, 2 * len(values), (None, None)
     first = chunk * config.array_depth if kind == "o" else 0
     placed = {first + index: lanes[index] for index in range(elements)}
     offset = first // width + word
     held = {at % width: value for at, value in placed.items() if at // width == offset}
-    last = (word + 1) * width >= elements
+    last = (word + 1) * width >= elements, (elements - 1) // width == word + 1
     return held, offset if kind == "o" else None, 2 * len(held), last
 
 
@@ -61,7 +63,7 @@ def test_every_word(name, backend):
         "lanes": unsigned(16 * count), "elements": unsigned(count.bit_length()), "stored": bit(), "in_state": bit(),
         "state": unsigned(MAX_BITS + config.sum_bits), "word": unsigned(word_bits), "chunk": unsigned(chunk_bits),
         "data": unsigned(config.word_bits), "strobe": unsigned(config.word_bytes // 2), "offset": unsigned(12),
-        "written": unsigned(config.word_bytes.bit_length()), "last_word": bit(),
+        "written": unsigned(config.word_bytes.bit_length()), "last_word": bit(), "last_next": bit(),
     }  # fmt: skip
     columns = {name: [] for name in ("lanes", "elements", "stored", "in_state", "state", "word", "chunk")}
     wanted = []
@@ -76,7 +78,7 @@ def test_every_word(name, backend):
         for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
         wanted.append(expected(config, kind, chunk, elements, word, lanes, m, total))
-    outputs = ("data", "strobe", "offset", "written", "last_word")
+    outputs = ("data", "strobe", "offset", "written", "last_word", "last_next")
     trace = run(clocked, ports, columns, outputs, backend, {"config": config})
     for cycle, (held, offset, written, last) in enumerate(wanted):
         if not cycle:
@@ -85,4 +87,5 @@ def test_every_word(name, backend):
         strobed = {lane: value for lane, value in enumerate(data) if trace["strobe"][cycle] >> lane & 1}
         assert (strobed, trace["written"][cycle]) == (held, written), cycle
         assert offset is None or trace["offset"][cycle] == offset, cycle
-        assert last is None or trace["last_word"][cycle] == last, cycle
+        for name, value in zip(("last_word", "last_next"), last, strict=True):
+            assert value is None or trace[name][cycle] == value, (name, cycle)

@@ -153,7 +153,8 @@ class Bench:
                 queued -= events[0] + events[1]
                 cycle += 1
                 assert cycle < 60 * len(made) * self.config.row_words + 100, "words are missing"
-            seen = yield {"push": 0, "write_ready": 1, "state_push": 0}
+            yield {"push": 0, "write_ready": 1, "state_push": 0}
+            seen = yield {}
             assert not seen["write_valid"]
             self.taken.append((words, {name: seen[f"counters_{name}"] for name in COUNTERS}))
 
