@@ -2,7 +2,7 @@
 
 from myhdl import Signal, always, always_comb, block, intbv
 
-from hw.signals import index_bits, unsigned, wrapping
+from hw.signals import bit, index_bits, unsigned, wrapping
 
 
 @block
@@ -21,12 +21,8 @@ def queue(clk, reset, push, d, pop, q, valid, depth):
     memory = [Signal(intbv(0)[width:]) for _ in range(depth)]
     bits = index_bits(depth)
     write_pointer, read_pointer = wrapping(bits), wrapping(bits)
-    count = unsigned(bits + 1)
+    count, alone = unsigned(bits + 1), bit()  # alone: count is 1
     following = unsigned(width)  # the word after the head; read_pointer is its place
-
-    @always_comb
-    def occupied():
-        valid.next = count != 0
 
     @always_comb
     def after_head():
@@ -34,7 +30,7 @@ def queue(clk, reset, push, d, pop, q, valid, depth):
 
     @always(clk.posedge)
     def head():
-        if push and (count == 0 or (pop and count == 1)):
+        if push and (not valid or (pop and alone)):
             q.next = d
         elif pop:
             q.next = following
@@ -45,6 +41,8 @@ def queue(clk, reset, push, d, pop, q, valid, depth):
             write_pointer.next = 0
             read_pointer.next = 1
             count.next = 0
+            valid.next = False
+            alone.next = False
         else:
             if push:
                 memory[write_pointer].next = d
@@ -53,7 +51,11 @@ def queue(clk, reset, push, d, pop, q, valid, depth):
                 read_pointer.next = read_pointer + 1
             if push and not pop:
                 count.next = count + 1
+                valid.next = True
+                alone.next = not valid
             elif pop and not push:
                 count.next = count - 1
+                valid.next = not alone
+                alone.next = count == 2
 
-    return occupied, after_head, head, pointers
+    return after_head, head, pointers

@@ -26,32 +26,62 @@ def receiver(
     under_way: a load has been requested and is not complete.
     """
     row_bits, words_bits = len(load_rows), len(load_words)
-    record, head, pop = unsigned(2 + row_bits + words_bits), unsigned(2 + row_bits + words_bits), bit()
-    # Of a load, the last row and the last word of a row.
-    kind, final_row, final_word = unsigned(2), unsigned(row_bits), unsigned(words_bits)
-    new_row, new_word = wrapping(row_bits), wrapping(words_bits)
+    entry_bits = row_bits + words_bits + 4
+    record, head, pop = unsigned(entry_bits), unsigned(entry_bits), bit()
+    # Of a load, the last row and the last word of a row, and whether it has one row, each of one word.
+    kind, final_row, final_word, one_row, one_word = unsigned(2), unsigned(row_bits), unsigned(words_bits), bit(), bit()
+    new_row, new_word, new_one_row, new_one_word = wrapping(row_bits), wrapping(words_bits), bit(), bit()
+    # Where the next word belongs: the first one of a row or load; or, after another, the last one.
+    at_first_word, at_first_row, ends_row, ends_load = (bit() for _ in range(4))
     row, count = unsigned(row_bits), unsigned(len(write_word))
     k_slot, v_slot, q_slot, s_slot = (
         wrapping(index_bits(slots)) for slots in (KEY_SLOTS, VALUE_SLOTS, QUERY_SLOTS, SCRATCH_SLOTS)
     )
     k_place, v_place, q_place, s_place = (unsigned(len(row)) for row in (k_row, v_row, q_row, s_row))
-    last_word = bit()
+    last_word, last_row = bit(), bit()
 
     @always_comb
     def minus_one():
         new_row.next = load_rows - 1
         new_word.next = load_words - 1
+        new_one_row.next = load_rows == 1
+        new_one_word.next = load_words == 1
 
     @always_comb
     def unpack():
         kind.next = head[2:]
         final_row.next = head[2 + row_bits : 2]
         final_word.next = head[2 + row_bits + words_bits : 2 + row_bits]
+        one_row.next = head[entry_bits - 2]
+        one_word.next = head[entry_bits - 1]
+
+    # A comparison with each word would stand in line: the one before tells of the next, or the record of the first.
+    @always_comb
+    def ends():
+        if at_first_word:
+            last_word.next = one_word
+        else:
+            last_word.next = ends_row
+        if at_first_row:
+            last_row.next = one_row
+        else:
+            last_row.next = ends_load
 
     @always_comb
     def complete():
-        last_word.next = count == final_word
-        pop.next = data_valid and count == final_word and row == final_row
+        pop.next = data_valid and last_word and last_row
+
+    @always(clk.posedge)
+    def ahead():
+        if reset:
+            at_first_word.next = True
+            at_first_row.next = True
+        elif data_valid:
+            at_first_word.next = last_word
+            ends_row.next = count + 1 == final_word
+            if last_word:
+                at_first_row.next = last_row
+                ends_load.next = row + 1 == final_row
 
     @always(clk.posedge)
     def write():
@@ -105,7 +135,7 @@ def receiver(
 
     depth = 1 << log2_ceil(LOADS)
     return (
-        join([load_kind, new_row, new_word], record),
+        join([load_kind, new_row, new_word, new_one_row, new_one_word], record),
         queue(clk, reset, load_push, record, pop, head, under_way, depth),
         place(k_slot, row, k_place),
         place(q_slot, row, q_place),
@@ -113,6 +143,8 @@ def receiver(
         place(s_slot, row, s_place),
         minus_one,
         unpack,
+        ends,
         complete,
+        ahead,
         write,
     )
