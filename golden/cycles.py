@@ -138,9 +138,8 @@ class _Model:
         else:
             return False
         last = not scored or chunk == self.k.chunks - 1
-        if last:
-            # The room for the next tile's rows is worked out when the one before has gone.
-            earliest = max(earliest, self.popped + 2)
+        # What the next tile needs is worked out when the one before has gone.
+        earliest = max(earliest, self.popped + 2)
         if last and tile.phase in VALUED:
             room = self._p_room()
             if room is None:

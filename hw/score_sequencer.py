@@ -36,11 +36,12 @@ def score_sequencer(
     """Stream the rows of a tile once for each chunk of the head dimension, as soon as weights, Q and room for p allow;
     rows of S or P once, as soon as they are there.
 
-    Latency: go to the first row's read address, one cycle; a row a cycle from there. Throughput: no gap between
+    Latency: a cycle from a tile to the earliest go; go to the first row's read address, one cycle; a row a cycle from
+    there. Throughput: no gap between
     passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones, and tiles that share fewer rows
     with the one before, are spaced so that a row comes again after ROW_LOOP cycles.
 
-    Ports: clk, reset; run: Run; tile, tile_valid: next tile's TileRecord; weights_ready: see weight_feeder; q_done: a
+    Ports: clk, reset; run: Run; tile, tile_valid: next tile's TileRecord, until tile_pop; weights_ready: see weight_feeder; q_done: a
     block of Q is in its bank; s_done: a tile of S or P is in its slot; p_release, p_released: rows of the P buffer have
     become free; stored: a row of S or P has left for memory; go_scores: a pass of Q.K^T begins with the next cycle;
     tile_pop: with the go of a tile's last chunk; value_tile: the same for tiles that go on to P.V; q_release: with that
@@ -56,17 +57,19 @@ def score_sequencer(
     chunk, pass_chunk = (unsigned(index_bits(config.max_chunks)) for _ in range(2))
     p_free, store_free = unsigned(capacity.bit_length()), unsigned(config.output_rows.bit_length())
     q_ready, s_ready = unsigned(QUERY_SLOTS.bit_length()), unsigned(SCRATCH_SLOTS.bit_length())
+    q_there, s_there = bit(), bit()  # they are not 0
     bank, pass_bank, slot, pass_slot = bit(), bit(), bit(), bit()
     idle = unsigned(loop.bit_length())
-    go, last, replay, values, store, last_go = (bit() for _ in range(6))
-    # What a go depends on is worked out a cycle ahead as far as it can be: much depends on it.
+    go, last, last_go, tile_replay, tile_values, tile_store = (bit() for _ in range(6))
+    # What a go depends on is worked out a cycle ahead: much depends on it. So a tile is settled, and may go, from the
+    # second cycle on in which it is the next one.
+    settled, replay, values, store, one_row, fits = (bit() for _ in range(6))
     free, chunk_first, chunk_last, apart_now = (bit() for _ in range(4))
     chunk_idle = unsigned(len(tile.idle))  # cycles to leave free before another pass of the same tile
-    p_fits, store_fits, just_popped = bit(), bit(), bit()
+    need = unsigned(len(tile.idle))
     member = unsigned(len(tile.member))
     final_end, fresh_from, row_end = (unsigned(len(tile.first_row)) for _ in range(3))
     block_end, streamed = bit(), unsigned(row_bits)  # rows of the pass read so far
-    room = bit()
     # Rows that go on to softmax come as fast as it takes them.
     row_gap = config.row_cycles - 1
     # Buffers are free when their rows are read: a pass that takes a row a cycle is ahead of any load.
@@ -75,27 +78,29 @@ def score_sequencer(
 
     @always_comb
     def kind():
-        replay.next = tile.phase != FLASH and tile.phase != SCORES
-        values.next = tile.phase == FLASH or tile.phase == VALUES
-        store.next = tile.phase == SCORES or tile.phase == EXP
+        tile_replay.next = tile.phase != FLASH and tile.phase != SCORES
+        tile_values.next = tile.phase == FLASH or tile.phase == VALUES
+        tile_store.next = tile.phase == SCORES or tile.phase == EXP
 
     @always_comb
-    def decide():
-        last.next = replay or chunk_last
-        if chunk_first:
-            apart_now.next = idle >= tile.idle
+    def spacing():
+        if go or not chunk_first:
+            need.next = chunk_idle
         else:
-            apart_now.next = idle >= chunk_idle
-
-    @always_comb
-    def enough():
-        room.next = not last or (not just_popped and (not values or p_fits) and (not store or store_fits))
+            need.next = tile.idle
 
     @always(clk.posedge)
     def ahead():
-        # Not of the next tile yet in the cycle after a tile was popped.
-        p_fits.next = tile.streamed <= p_free
-        store_fits.next = tile.streamed <= store_free
+        settled.next = tile_valid and not tile_pop and not reset
+        replay.next = tile_replay
+        values.next = tile_values
+        store.next = tile_store
+        one_row.next = tile.streamed == 1
+        fits.next = (not tile_values or tile.streamed <= p_free) and (not tile_store or tile.streamed <= store_free)
+        if go or not free:
+            apart_now.next = need == 0
+        else:
+            apart_now.next = idle + 1 >= need
         if tile.streamed < loop:
             chunk_idle.next = loop - tile.streamed[idle_bits:]
         else:
@@ -108,20 +113,18 @@ def score_sequencer(
             chunk_last.next = chunk + 2 == run.qk_chunks
         if reset:
             chunk_first.next = True
-            just_popped.next = False
-        else:
-            just_popped.next = tile_pop
-            if go:
-                chunk_first.next = last
+        elif go:
+            chunk_first.next = last
 
     @always_comb
     def start_pass():
+        last.next = replay or chunk_last
         go.next = (
-            tile_valid
+            settled
             and free
             and apart_now
-            and room
-            and ((replay and s_ready != 0) or (not replay and weights_ready and q_ready != 0))
+            and (fits or not (replay or chunk_last))
+            and ((replay and s_there) or (not replay and weights_ready and q_there))
         )
 
     @always_comb
@@ -152,7 +155,7 @@ def score_sequencer(
                 apart.next = 0
                 if go and last:
                     apart.next = row_gap
-                free.next = not go or (tile.streamed == 1 and (not last or row_gap == 0))
+                free.next = not go or (one_row and (not last or row_gap == 0))
                 left.next = tile.streamed - 1
                 pass_chunk.next = chunk
                 pass_bank.next = bank
@@ -222,6 +225,8 @@ def score_sequencer(
             store_free.next = store_capacity
             q_ready.next = 0
             s_ready.next = 0
+            q_there.next = False
+            s_there.next = False
         else:
             if value_tile and p_release:
                 p_free.next = p_free + p_released - tile.streamed
@@ -237,12 +242,16 @@ def score_sequencer(
                 store_free.next = store_free + 1
             if q_done and not q_taken:
                 q_ready.next = q_ready + 1
+                q_there.next = True
             elif q_taken and not q_done:
                 q_ready.next = q_ready - 1
+                q_there.next = q_ready != 1
             if s_done and not last_go:
                 s_ready.next = s_ready + 1
+                s_there.next = True
             elif last_go and not s_done:
                 s_ready.next = s_ready - 1
+                s_there.next = s_ready != 1
 
     @always_comb
     def read():
@@ -276,7 +285,7 @@ def score_sequencer(
             slot_read.next = valid and left == 0 and row.replayed
 
     return (
-        start_values, kind, decide, enough, ahead, start_pass, pops, passes, rows, room_left, read, flags,
+        start_values, kind, spacing, ahead, start_pass, pops, passes, rows, room_left, read, flags,
         place(pass_bank, row.row, read_row),
         place(pass_slot, streamed, s_row),
         delay(clk, slot_read, s_release, latency.replay_read(config) - (row_gap > 0), reset),

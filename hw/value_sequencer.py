@@ -35,10 +35,10 @@ def value_sequencer(
     rows, finals = unsigned(row_bits), unsigned(row_bits)
     left = wrapping(row_bits)  # rows of the pass that follow; of no importance without a tile
     # What a go depends on is worked out a cycle ahead, since much depends on it: not in the cycle after a go.
-    free, at_first, at_last, fits, just_gone, apart_now = (bit() for _ in range(6))
+    free, at_first, at_last, fits, just_gone, may_begin, one_row = (bit() for _ in range(7))
     chunk_idle = unsigned(idle_bits)  # cycles to leave free before another pass of the same tile
     head_last, head_end, head_idle = bit(), bit(), unsigned(idle_bits)
-    next_chunk = unsigned(len(chunks))
+    need, next_chunk = unsigned(idle_bits), unsigned(len(chunks))
     base, index = wrapping(log2_ceil(depth)), wrapping(log2_ceil(depth))
     started = unsigned(TILES.bit_length())
     room = unsigned(capacity.bit_length())
@@ -56,17 +56,20 @@ def value_sequencer(
     @always_comb
     def spacing():
         if at_first:
-            apart_now.next = started != 0 and idle >= head_idle
+            need.next = head_idle
         else:
-            apart_now.next = idle >= chunk_idle
+            need.next = chunk_idle
 
     @always_comb
     def start_pass():
-        go.next = tile_valid and weights_ready and free and apart_now and fits and not just_gone
+        go.next = tile_valid and weights_ready and free and may_begin and fits and not just_gone
 
     @always(clk.posedge)
     def ahead():
         fits.next = finals <= room
+        one_row.next = rows == 1
+        # No go follows in the next cycle, so nothing here waits for it. Of a tile, the first row must be there.
+        may_begin.next = ((free and idle + 1 >= need) or need == 0) and (not at_first or p_started or started != 0)
         if rows < loop:
             chunk_idle.next = loop - rows[idle_bits:]
         else:
@@ -104,7 +107,7 @@ def value_sequencer(
             if free:
                 # Whatever comes next, if it does: without go it is not valid.
                 valid.next = go
-                free.next = not go or rows == 1
+                free.next = not go or one_row
                 left.next = rows - 1
                 index.next = base
                 chunk.next = next_chunk

@@ -61,21 +61,22 @@ class Script:
         self.loaded, self.ready, self.bank = 0, 0, 0
         self.s_loaded, self.s_ready, self.slot = 0, 0, 0
         self.chunk, self.used, self.stored, self.last_go, self.last_rows = 0, 0, 0, -100, 0
-        self.last_pop = -100
+        self.settled = False  # the next tile was there in the cycle before, as is
         self.p_fits = self.store_fits = False  # as worked out in the cycle before, as is
         self.chunk_idle = 0  # how far another pass of a tile has to be from the one before
         self.cycle(tile=0, weights=0, reset=1)
 
     def cycle(self, tile=1, weights=1, q_done=0, s_done=0, release=0, stored=0, reset=0):
         """tile: the next record is there; release: the oldest tile's p has been read. Returns if a pass begins."""
-        now, head = len(self.inputs), self.tiles[0] if self.tiles and tile else None
+        now, head = len(self.inputs), self.tiles[0] if self.tiles and (tile or self.settled) else None
         released = self.ring.pop(0) if release else 0
         events = reset, int(head is not None), weights, q_done, s_done, release, stored
         values = dict(zip(EVENTS, events, strict=True)) | {"p_released": released}
         shown = head or next(walk(self.config, self.job))
         fields = {name: int(getattr(shown, name)) for name in TileRecord.FIELDS if name not in ("idle", "end")}
         self.inputs.append(values | named("tile", fields | {"idle": latency.idle(shown.again)}))
-        go = bool(head and not reset and self.may(now, head, weights))
+        go = bool(head and not reset and self.settled and self.may(now, head, weights))
+        self.settled = bool(head and not reset)
         self.p_fits = self.used + shown.streamed <= self.config.p_rows
         self.store_fits = self.stored + shown.streamed <= self.config.output_rows
         self.chunk_idle = latency.idle(shown.streamed)
@@ -97,8 +98,6 @@ class Script:
             return False
         if not replay and self.chunk + 1 < self.chunks:
             return True
-        if now < self.last_pop + 2:
-            return False
         if tile.phase in (Phase.FLASH, Phase.VALUES):
             return self.p_fits
         return tile.phase == Phase.MAXIMUM or self.store_fits
@@ -136,7 +135,7 @@ class Script:
             self.slot ^= 1
         self.chunk = 0 if last else self.chunk + 1
         if last:
-            self.last_pop = now
+            self.settled = False
             self.tiles.pop(0)
             if values:
                 self.ring.append(tile.streamed)
@@ -239,7 +238,7 @@ def test_never_starts_without(missing, backend):
         assert not script.cycle(stored=1)
     elif missing in ("room", "Q", "S"):
         assert not script.cycle(q_done=int(missing == "Q"), release=int(missing == "room"), s_done=int(missing == "S"))
-    if missing.startswith("room"):
+    if missing.startswith("room") or missing == "tile":
         assert not script.cycle()
     assert script.cycle()
     script.check(backend)
