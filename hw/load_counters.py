@@ -3,7 +3,7 @@
 from myhdl import always, always_comb, block
 
 from hw.ports import COUNTER_BITS
-from hw.signals import unsigned, wrapping
+from hw.signals import bit, unsigned, wrapping
 
 LOAD_K, LOAD_Q, LOAD_V, LOAD_S = range(4)  # kinds of loads; S stands for P, too
 
@@ -14,7 +14,7 @@ def load_counters(clk, reset, clear, burst, kind, is_p, amount, k_load, v_load, 
 
     One adder counts all bytes and one all loads: a cycle has one burst and one load at most.
 
-    Latency: a cycle. Throughput: a burst and a load a cycle.
+    Latency: two cycles. Throughput: a burst and a load a cycle.
 
     Ports: clk; reset, clear: all are 0; burst: count amount bytes for kind, and for P instead of S with is_p; k_load,
     v_load: count a load of K, of V; counters: k_bytes, q_bytes, v_bytes, s_read_bytes, p_read_bytes, k_loads, v_loads
@@ -22,27 +22,39 @@ def load_counters(clk, reset, clear, burst, kind, is_p, amount, k_load, v_load, 
     """
     bytes_before, loads_before = unsigned(COUNTER_BITS), unsigned(COUNTER_BITS)
     bytes_after, loads_after = wrapping(COUNTER_BITS), wrapping(COUNTER_BITS)
+    # What there is to count, a cycle later: it comes late.
+    late_burst, late_k, late_v, late_p = (bit() for _ in range(4))
+    late_kind, late_amount = unsigned(len(kind)), unsigned(len(amount))
+
+    @always(clk.posedge)
+    def postpone():
+        late_burst.next = burst and not reset
+        late_k.next = k_load and not reset
+        late_v.next = v_load and not reset
+        late_p.next = is_p
+        late_kind.next = kind
+        late_amount.next = amount
 
     @always_comb
     def choose():
-        if kind == LOAD_K:
+        if late_kind == LOAD_K:
             bytes_before.next = counters.k_bytes
-        elif kind == LOAD_Q:
+        elif late_kind == LOAD_Q:
             bytes_before.next = counters.q_bytes
-        elif kind == LOAD_V:
+        elif late_kind == LOAD_V:
             bytes_before.next = counters.v_bytes
-        elif is_p:
+        elif late_p:
             bytes_before.next = counters.p_read_bytes
         else:
             bytes_before.next = counters.s_read_bytes
-        if k_load:
+        if late_k:
             loads_before.next = counters.k_loads
         else:
             loads_before.next = counters.v_loads
 
     @always_comb
     def add():
-        bytes_after.next = bytes_before + amount
+        bytes_after.next = bytes_before + late_amount
         loads_after.next = loads_before + 1
 
     @always(clk.posedge)
@@ -56,20 +68,20 @@ def load_counters(clk, reset, clear, burst, kind, is_p, amount, k_load, v_load, 
             counters.k_loads.next = 0
             counters.v_loads.next = 0
         else:
-            if burst:
-                if kind == LOAD_K:
+            if late_burst:
+                if late_kind == LOAD_K:
                     counters.k_bytes.next = bytes_after
-                elif kind == LOAD_Q:
+                elif late_kind == LOAD_Q:
                     counters.q_bytes.next = bytes_after
-                elif kind == LOAD_V:
+                elif late_kind == LOAD_V:
                     counters.v_bytes.next = bytes_after
-                elif is_p:
+                elif late_p:
                     counters.p_read_bytes.next = bytes_after
                 else:
                     counters.s_read_bytes.next = bytes_after
-            if k_load:
+            if late_k:
                 counters.k_loads.next = loads_after
-            if v_load:
+            if late_v:
                 counters.v_loads.next = loads_after
 
-    return choose, add, count
+    return postpone, choose, add, count

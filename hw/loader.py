@@ -39,10 +39,11 @@ def loader(
     address_bits, bytes_bits, words_bits = len(read.address), len(read.bytes), len(load_words)
     planning, fenced, opening = bit(), bit(), bit()
     block_rows, tile_first, tile_valid, skip, next_head = unsigned(len(run.q_rows)), bit(), bit(), bit(), bit()
-    what, following, kind, next_kind = (unsigned(2) for _ in range(4))
-    plan_load, complete, credit, advance = (bit() for _ in range(4))
+    coming_phase, coming_first = unsigned(len(tile.phase)), bit()
+    what, opens_with, kind, next_kind = (unsigned(2) for _ in range(4))
+    plan_load, complete, credit, room = (bit() for _ in range(4))
     k_plan, q_plan, v_plan, s_plan, k_room, q_room, v_room, s_room = (bit() for _ in range(8))
-    first_s, single, ends, last_row = (bit() for _ in range(4))
+    single, ends, last_row, is_q, next_is_q = (bit() for _ in range(5))
     # The load planned next to the one whose bursts are under way.
     next_valid, next_rows, rows_left = bit(), unsigned(len(load_rows)), unsigned(len(load_rows))
     take, accepted, another, step_q, is_p, next_is_p = (bit() for _ in range(6))
@@ -55,55 +56,56 @@ def loader(
     s_words, new_words, next_words = (unsigned(words_bits) for _ in range(3))
     k_step, v_step, s_step = wrapping(address_bits), wrapping(address_bits), unsigned(len(tile.streamed) + row_shift)
 
-    # What is decided in a cycle goes all the way to the walker: as little as possible stands in line there.
     @always_comb
     def opens():
-        first_s.next = run.naive and tile.phase != SCORES
-        single.next = tile.phase == MAXIMUM or tile.phase == EXP or (tile.phase == SCORES and not tile_first)
+        if run.naive and coming_phase != SCORES:
+            opens_with.next = LOAD_S
+        else:
+            opens_with.next = LOAD_K
+        single.next = coming_phase == MAXIMUM or coming_phase == EXP or (coming_phase == SCORES and not coming_first)
 
     @always_comb
-    def reserve():
-        if opening:
-            ends.next = single
-            if first_s:
-                credit.next = s_room
-            else:
-                credit.next = k_room
-        elif following == LOAD_Q:
-            ends.next = tile.phase == SCORES
-            credit.next = q_room
+    def rooms():
+        if what == LOAD_K:
+            room.next = k_room
+        elif what == LOAD_Q:
+            room.next = q_room
+        elif what == LOAD_V:
+            room.next = v_room
         else:
-            ends.next = True
-            credit.next = v_room
+            room.next = s_room
 
     @always_comb
     def decide():
         accepted.next = read.valid and read.ready
         take.next = next_valid and (not read.valid or (read.ready and last_row))
         another.next = read.valid and read.ready and not last_row
-        step_q.next = (take and next_kind == LOAD_Q) or (
-            read.valid and read.ready and not last_row and kind == LOAD_Q
+        step_q.next = (next_is_q and next_valid and (not read.valid or (read.ready and last_row))) or (
+            is_q and read.valid and read.ready and not last_row
         )
 
-    @always_comb
-    def kinds():
-        if not opening:
-            what.next = following
-        elif first_s:
-            what.next = LOAD_S
-        else:
-            what.next = LOAD_K
-
+    # Loads are planned every second cycle at most. So what a plan depends on, and much depends on that, is in registers
+    # that do not wait for the plan of the same cycle.
     @always_comb
     def plans():
         plan_load.next = (
-            planning
-            and tile_valid
-            and not advance
-            and credit
-            and not next_valid
-            and not (opening and tile_first and fenced)
+            planning and tile_valid and credit and not next_valid and not (opening and tile_first and fenced)
         )
+
+    @always(clk.posedge)
+    def ahead():
+        credit.next = room
+        if opening:
+            ends.next = single
+        else:
+            ends.next = what != LOAD_Q or coming_phase == SCORES
+        if (plan_load and ends) or (not plan_load and opening):
+            what.next = opens_with
+        elif plan_load:
+            if what == LOAD_K and tile_first:
+                what.next = LOAD_Q
+            else:
+                what.next = LOAD_V
 
     @always_comb
     def strobes():
@@ -122,15 +124,12 @@ def loader(
     def planner():
         if reset:
             planning.next = False
-            opening.next = False
+            opening.next = True
             fenced.next = False
             next_valid.next = False
-            advance.next = False
         else:
-            advance.next = complete
             if start:
                 planning.next = True
-                opening.next = True
                 fenced.next = False
             elif plan_load:
                 opening.next = complete
@@ -142,12 +141,9 @@ def loader(
             elif block_stored:
                 fenced.next = False
             if plan_load:
-                if what == LOAD_K and tile_first:
-                    following.next = LOAD_Q
-                else:
-                    following.next = LOAD_V
                 next_valid.next = True
                 next_kind.next = what
+                next_is_q.next = what == LOAD_Q
                 next_is_p.next = tile.phase == VALUES
                 next_address.next = address
                 next_stride.next = new_stride
@@ -229,6 +225,7 @@ def loader(
             if take:
                 read.valid.next = True
                 kind.next = next_kind
+                is_q.next = next_is_q
                 is_p.next = next_is_p
                 rows_left.next = next_rows - 1
                 last_row.next = next_rows == 1
@@ -236,20 +233,20 @@ def loader(
                 stride.next = next_stride
                 read.address.next = next_address
                 sequential.next = next_address + next_stride
-                if next_kind == LOAD_Q:
+                if next_is_q:
                     read.address.next = q_address
             elif another:
                 rows_left.next = rows_left - 1
                 last_row.next = rows_left == 1
                 read.address.next = sequential
                 sequential.next = sequential + stride
-                if kind == LOAD_Q:
+                if is_q:
                     read.address.next = q_address
             elif accepted:
                 read.valid.next = False
 
     return (
-        reserve, decide, kinds, plans, strobes, opens, planner, shape, place, pointers, bursts,
+        opens, rooms, decide, plans, ahead, strobes, planner, shape, place, pointers, bursts,
         load_counters(clk, reset, walk, accepted, kind, is_p, read.bytes, k_plan, v_plan, counters),
         buffer_credit(clk, reset, run.overlap, k_plan, k_release, k_room, KEY_SLOTS),
         buffer_credit(clk, reset, run.overlap, q_plan, q_release, q_room, QUERY_SLOTS),
@@ -257,7 +254,8 @@ def loader(
         buffer_credit(clk, reset, run.overlap, s_plan, s_release, s_room, SCRATCH_SLOTS),
         round_up(s_bytes, log2_ceil(config.word_bytes), s_words),
         tile_walker(
-            clk, reset, walk, advance, run, plan, tile, block_rows, tile_first, tile_valid, skip, next_head, config
+            clk, reset, walk, complete, run, plan, tile, block_rows, tile_first, tile_valid, coming_phase, coming_first,
+            skip, next_head, config,
         ),
         row_cursor(
             clk, reset, start, step_q, None, None, run.q_address, run.q_stride, run.q_head_stride, run.n_q, run.group,

@@ -59,18 +59,21 @@ def unpack_tile(vector, tile):
 
 
 @block
-def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid, skip, next_head, config):
+def tile_walker(
+    clk, reset, start, advance, run, plan, tile, rows, first, valid, coming_phase, coming_first, skip, next_head, config
+):
     """Walk KV heads, for each its blocks of rows, (for each of these the phases,) and for each the tiles it sees.
 
-    Latency: a record is valid 4 cycles after start or advance, 2 cycles later for each tile that is skipped.
-    Throughput: a record every 4 cycles.
+    Latency: a record is valid 4 cycles after start, 5 after advance, 2 cycles later for each tile that is skipped.
+    Throughput: a record every 5 cycles.
 
-        start or advance  |1|_______________
-        valid             _________|1 1 1 1     until advance
+        advance  |1|_________________
+        valid     1 1|_______|1 1 1 1     until the cycle after advance
 
     Ports: clk; reset; start: begin with the first tile; advance: on to the next one, while valid; run: Run, plan:
     Plan, constant during a run; tile: TileRecord, rows: of its block, first: it is the first of its block and phase,
-    all while valid; skip: the block will begin one tile later; next_head: the next tile is of the next KV head.
+    all while valid; coming_phase, coming_first: phase
+    and first, a cycle earlier; skip: the block will begin one tile later; next_head: the next tile is of the next KV head.
     """
     tile_keys, key_shift = config.array_keys, log2_ceil(config.array_keys)
     row_bits, key_bits = len(rows), len(tile.keys)
@@ -87,6 +90,10 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
     located, sized, bounded = bit(), bit(), bit()
     block_rows, keys, last_keys, last_block = unsigned(row_bits), unsigned(key_bits), bit(), bit()
     reach = signed(passed_bits + 1)  # rows before it see keys of this tile or earlier ones
+    # reach - 1, whose sign tells at once that no row does.
+    last_seen, window_less = signed(passed_bits + 1), signed(total_bits + 1)
+    # Where the walk goes, one at most: on to the next head, block, phase of the block, tile; to_first: not just a tile.
+    moved, to_head, to_block, to_phase, to_tile, to_first = (bit() for _ in range(6))
     final_end, row_end, again = (unsigned(row_bits) for _ in range(3))
     again_bits = min(len(tile.idle), row_bits)
     begin_keys, begin_passed, begin_diagonal = wrapping(length_bits), signed(passed_bits), signed(len(diagonal))
@@ -122,8 +129,19 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
 
     @always_comb
     def skips():
-        skip.next = sized and at_first and run.windowed and not last_keys and reach < 1
-        next_head.next = advance and ends_head
+        skip.next = sized and at_first and run.windowed and not last_keys and last_seen < 0
+        next_head.next = to_head
+        coming_phase.next = phase
+        coming_first.next = at_first
+
+    @always(clk.posedge)
+    def move():
+        moved.next = advance and not reset
+        to_head.next = advance and ends_head and not reset
+        to_block.next = advance and after and not ends_head
+        to_phase.next = advance and tile.last and not after
+        to_tile.next = advance and not tile.last
+        to_first.next = advance and tile.last
 
     @always(clk.posedge)
     def steps():
@@ -133,17 +151,17 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
             bounded.next = False
             valid.next = False
         else:
-            located.next = start or advance or skip
+            located.next = start or moved or skip
             sized.next = located
             bounded.next = sized and not skip
-            if start or advance:
+            if start or moved:
                 valid.next = False
             elif bounded:
                 valid.next = True
 
     @always(clk.posedge)
     def walk():
-        if start or next_head:
+        if start or to_head:
             if start:
                 heads_left.next = plan.kv_heads
             else:
@@ -157,7 +175,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
             block_diagonal.next = begin_diagonal
             member.next = 0
             block_member.next = 0
-        elif advance and after:
+        elif to_block:
             rows_left.next = rows_left - run.q_rows
             keys_left.next = block_keys
             passed.next = block_passed - run.q_rows
@@ -166,12 +184,12 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
             block_diagonal.next = next_diagonal
             member.next = next_member
             block_member.next = next_member
-        elif advance and tile.last:
+        elif to_phase:
             keys_left.next = block_keys
             passed.next = block_passed
             diagonal.next = block_diagonal
             member.next = block_member
-        elif advance or skip:
+        elif to_tile or skip:
             keys_left.next = keys_left - tile_keys
             passed.next = passed + tile_rows
             diagonal.next = diagonal - tile_keys
@@ -182,7 +200,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
 
     @always(clk.posedge)
     def rows_and_phase():
-        if start or (advance and tile.last):
+        if start or to_first:
             first_row.next = 0
             fresh_from.next = 0
             at_first.next = True
@@ -192,7 +210,7 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
                 phase.next = SCORES
             else:
                 phase.next = phase + 1
-        elif advance:
+        elif to_tile:
             first_row.next = final_end
             fresh_from.next = row_end
             at_first.next = False
@@ -202,6 +220,8 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
         last_block.next = rows_left <= run.q_rows
         last_keys.next = keys_left <= tile_keys
         reach.next = passed + plan.window_rows
+        window_less.next = plan.window_rows - 1
+        last_seen.next = passed + window_less
         if rows_left <= run.q_rows:
             block_rows.next = rows_left[last_bits:]
         else:
@@ -264,6 +284,6 @@ def tile_walker(clk, reset, start, advance, run, plan, tile, rows, first, valid,
         first.next = at_first
 
     return (
-        constants, begin_values, add_members, next_block, skips, steps, walk, rows_and_phase, size, bound, rows_again,
+        constants, begin_values, add_members, next_block, skips, move, steps, walk, rows_and_phase, size, bound, rows_again,
         record,
     )  # fmt: skip

@@ -27,7 +27,10 @@ def test_each_kind_is_counted_for_itself(start, backend):
             "burst": rng.random() < 0.7, "kind": kind, "is_p": rng.random() < 0.5, "amount": rng.choice((1, 64, 127)),
             "k_load": load == LOAD_K, "v_load": load == LOAD_V,
         }  # fmt: skip
-        values |= {"reset": 0, "clear": 0, start: cycle in (0, 200)}
+        starts = cycle in (0, 200)
+        if starts or cycle == 199:  # clear comes before a run's first burst, and long after the last one of another
+            values |= {"burst": False, "k_load": False, "v_load": False}
+        values |= {"reset": 0, "clear": 0, start: starts}
         for name, value in values.items():
             columns[name].append(int(value))
         if values[start]:
@@ -38,9 +41,9 @@ def test_each_kind_is_counted_for_itself(start, backend):
                 counts[name] = (counts[name] + values["amount"]) % (1 << COUNTER_BITS)
             counts["k_loads"] += values["k_load"]
             counts["v_loads"] += values["v_load"]
-        expected.append(dict(counts))
+        expected.append(None if cycle == 199 else dict(counts))  # that is over when it would be seen
     ports = {name: bit() for name in inputs if name not in ("kind", "amount")}
     ports |= {"kind": unsigned(2), "amount": unsigned(7), "counters": Counters()}
-    trace = run(load_counters, ports, columns, [f"counters_{name}" for name in COUNTED], backend, after=1)
+    trace = run(load_counters, ports, columns, [f"counters_{name}" for name in COUNTED], backend, after=2)
     for cycle, counts in enumerate(expected):
-        assert {name: trace[f"counters_{name}"][cycle + 1] for name in COUNTED} == counts, cycle
+        assert counts is None or {name: trace[f"counters_{name}"][cycle + 2] for name in COUNTED} == counts, cycle

@@ -16,7 +16,7 @@ from tests.hw.descriptors import job, named, plan_fields, random_job, run_fields
 from tests.hw.flow import CONFIGS, IDLE
 from tests.hw.harness import BACKENDS, run
 
-WALK = LOADER_WALK - 1  # the loader takes a cycle to say that it advances
+WALK = LOADER_WALK - 1  # from a start; from an advance, a cycle more
 RUN = ("n_kv", "q_rows", "q_position", "causal", "windowed", "naive", "group")
 PLAN = (
     "rows", "position_rows", "window_rows", "kv_heads", "block_queries", "block_members", "begin", "begin_rows",
@@ -33,7 +33,7 @@ def ports(config):
     return {
         "reset": bit(), "start": bit(), "advance": bit(), "run": Run(config), "plan": Plan(config),
         "tile": TileRecord(config), "rows": unsigned(config.max_rows.bit_length()), "first": bit(), "valid": bit(),
-        "skip": bit(), "next_head": bit(),
+        "coming_phase": unsigned(3), "coming_first": bit(), "skip": bit(), "next_head": bit(),
     }  # fmt: skip
 
 
@@ -60,7 +60,7 @@ class Script:
         self.unwatched.add(len(self.inputs))
         self.cycle(start=1)
         for _ in range(cut):
-            # WALK cycles after start or advance, and SKIP more for each tile that is passed over.
+            # WALK cycles after start or the cycle after advance, and SKIP more for each tile that is passed over.
             at = len(self.inputs) - 1
             self.skips += [at + 2 + SKIP * index for index in range(tile.skipped)]
             for _ in range(WALK + SKIP * tile.skipped - 1):
@@ -70,9 +70,11 @@ class Script:
             waits = self.rng.randint(1, 3) if self.idle and self.rng.random() < 0.5 else 0
             for advance in (*[0] * waits, 1):
                 self.shown[len(self.inputs)] = shown
-                if advance and (following is None or following.kv_head != tile.kv_head):
-                    self.heads.append(len(self.inputs))
                 self.cycle(advance=advance)
+            self.shown[len(self.inputs)] = shown
+            if following is None or following.kv_head != tile.kv_head:
+                self.heads.append(len(self.inputs))
+            self.cycle()
             if following is None:
                 # It goes on to a KV head that is not there, until the next start.
                 self.unwatched.update(range(len(self.inputs), len(self.inputs) + 9))
@@ -90,8 +92,11 @@ class Script:
         inputs = {name: [values[name] for values in self.inputs] for name in self.inputs[-1]}
         names = ("valid", "skip", "next_head", *RECORD)
         trace = run(tile_walker, ports(self.config), inputs, names, backend, {"config": self.config})
+        phase, first = RECORD.index("tile_phase"), RECORD.index("first")
         for cycle, shown in self.shown.items():
             assert tuple(trace[name][cycle] for name in RECORD) == shown, f"cycle {cycle}"
+            coming = trace["coming_phase"][cycle - 1], trace["coming_first"][cycle - 1]
+            assert coming == (shown[phase], shown[first]), f"cycle {cycle}"
         for name, cycles in (("valid", self.shown), ("skip", self.skips), ("next_head", self.heads)):
             found = [cycle for cycle, flag in enumerate(trace[name]) if flag and cycle not in self.unwatched]
             assert found == list(cycles), name
