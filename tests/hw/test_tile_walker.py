@@ -90,7 +90,7 @@ class Script:
 
     def check(self, backend):
         inputs = {name: [values[name] for values in self.inputs] for name in self.inputs[-1]}
-        names = ("valid", "skip", "next_head", *RECORD)
+        names = ("valid", "skip", "next_head", "coming_phase", "coming_first", *RECORD)
         trace = run(tile_walker, ports(self.config), inputs, names, backend, {"config": self.config})
         phase, first = RECORD.index("tile_phase"), RECORD.index("first")
         for cycle, shown in self.shown.items():
