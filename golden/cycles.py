@@ -21,7 +21,7 @@ from golden.schedule import Phase, Tile, walk
 from golden.write_order import WriteOrder
 
 READ = 1  # pass decided to its first row being read
-ROOM = 2  # rows leave a buffer to a pass that needs their room
+ROOM = 3  # rows leave a buffer to a pass that needs their room
 SCORED = (Phase.FLASH, Phase.SCORES)
 VALUED = (Phase.FLASH, Phase.VALUES)
 STORED = (Phase.SCORES, Phase.EXP)

@@ -154,7 +154,7 @@ def engine(clk, reset, start, busy, descriptor, read, write, status, counters, d
     act, act_row, act_shift = unsigned(lanes * (P_BITS + 1)), unsigned(row_bits), unsigned(SHIFT_BITS)
     act_fresh, act_final, act_last_final = bit(), bit(), bit()
     seen_keys = unsigned(lanes)
-    visible = later(seen_keys, scores_at - 2)
+    visible = later(seen_keys, scores_at - 3)
     replayed, replayed_p = later(row.replayed, scores_at), later(row.replayed_p, scores_at)
     from_memory, z = unsigned(lanes * OUTPUT_BITS), unsigned(lanes * (Z_BITS - S_SHIFT + 1))
     z_out_of_range = unsigned(lanes)

@@ -1,9 +1,8 @@
 """Counters of what a run loads."""
 
-from myhdl import always, always_comb, block
+from myhdl import always, block
 
-from hw.ports import COUNTER_BITS
-from hw.signals import bit, unsigned, wrapping
+from hw.signals import bit, unsigned
 
 LOAD_K, LOAD_Q, LOAD_V, LOAD_S = range(4)  # kinds of loads; S stands for P, too
 
@@ -12,16 +11,12 @@ LOAD_K, LOAD_Q, LOAD_V, LOAD_S = range(4)  # kinds of loads; S stands for P, too
 def load_counters(clk, reset, clear, burst, kind, is_p, amount, k_load, v_load, counters):
     """Bytes read of each kind, and loads of K and V.
 
-    One adder counts all bytes and one all loads: a cycle has one burst and one load at most.
-
     Latency: two cycles. Throughput: a burst and a load a cycle.
 
     Ports: clk; reset, clear: all are 0; burst: count amount bytes for kind, and for P instead of S with is_p; k_load,
     v_load: count a load of K, of V; counters: k_bytes, q_bytes, v_bytes, s_read_bytes, p_read_bytes, k_loads, v_loads
     (out).
     """
-    bytes_before, loads_before = unsigned(COUNTER_BITS), unsigned(COUNTER_BITS)
-    bytes_after, loads_after = wrapping(COUNTER_BITS), wrapping(COUNTER_BITS)
     # What there is to count, a cycle later: it comes late.
     late_burst, late_k, late_v, late_p = (bit() for _ in range(4))
     late_kind, late_amount = unsigned(len(kind)), unsigned(len(amount))
@@ -35,28 +30,6 @@ def load_counters(clk, reset, clear, burst, kind, is_p, amount, k_load, v_load, 
         late_kind.next = kind
         late_amount.next = amount
 
-    @always_comb
-    def choose():
-        if late_kind == LOAD_K:
-            bytes_before.next = counters.k_bytes
-        elif late_kind == LOAD_Q:
-            bytes_before.next = counters.q_bytes
-        elif late_kind == LOAD_V:
-            bytes_before.next = counters.v_bytes
-        elif late_p:
-            bytes_before.next = counters.p_read_bytes
-        else:
-            bytes_before.next = counters.s_read_bytes
-        if late_k:
-            loads_before.next = counters.k_loads
-        else:
-            loads_before.next = counters.v_loads
-
-    @always_comb
-    def add():
-        bytes_after.next = bytes_before + late_amount
-        loads_after.next = loads_before + 1
-
     @always(clk.posedge)
     def count():
         if reset or clear:
@@ -68,20 +41,19 @@ def load_counters(clk, reset, clear, burst, kind, is_p, amount, k_load, v_load, 
             counters.k_loads.next = 0
             counters.v_loads.next = 0
         else:
-            if late_burst:
-                if late_kind == LOAD_K:
-                    counters.k_bytes.next = bytes_after
-                elif late_kind == LOAD_Q:
-                    counters.q_bytes.next = bytes_after
-                elif late_kind == LOAD_V:
-                    counters.v_bytes.next = bytes_after
-                elif late_p:
-                    counters.p_read_bytes.next = bytes_after
-                else:
-                    counters.s_read_bytes.next = bytes_after
+            if late_burst and late_kind == LOAD_K:
+                counters.k_bytes.next = counters.k_bytes + late_amount
+            if late_burst and late_kind == LOAD_Q:
+                counters.q_bytes.next = counters.q_bytes + late_amount
+            if late_burst and late_kind == LOAD_V:
+                counters.v_bytes.next = counters.v_bytes + late_amount
+            if late_burst and late_kind == LOAD_S and late_p:
+                counters.p_read_bytes.next = counters.p_read_bytes + late_amount
+            if late_burst and late_kind == LOAD_S and not late_p:
+                counters.s_read_bytes.next = counters.s_read_bytes + late_amount
             if late_k:
-                counters.k_loads.next = loads_after
+                counters.k_loads.next = counters.k_loads + 1
             if late_v:
-                counters.v_loads.next = loads_after
+                counters.v_loads.next = counters.v_loads + 1
 
-    return postpone, choose, add, count
+    return postpone, count

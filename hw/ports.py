@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from golden.config import EngineConfig
 from golden.formats import MAX_BITS, SCALE_BITS, SHIFT_BITS
-from hw.signals import bit, index_bits, signed, unsigned
+from hw.signals import bit, index_bits, signed, unsigned, wrapping
 
 OPERANDS = "q", "k", "v", "o", "state", "scratch"
 COUNTER_BITS = 32
@@ -195,7 +195,7 @@ class Counters(Bundle):
 
     def __init__(self):
         for name in self.meanings:
-            setattr(self, name, unsigned(COUNTER_BITS))
+            setattr(self, name, wrapping(COUNTER_BITS))
 
 
 class Debug(Bundle):

@@ -55,7 +55,11 @@ def score_sequencer(
     row_bits, idle_bits = len(row.row), len(tile.idle)
     left = wrapping(len(tile.streamed))  # rows of the pass that follow; of no importance without a tile
     chunk, pass_chunk = (unsigned(index_bits(config.max_chunks)) for _ in range(2))
-    p_free, store_free = unsigned(capacity.bit_length()), unsigned(config.output_rows.bit_length())
+    # Room for rows: what has become free counts a cycle later, and what a tile takes is worked out before it is known
+    # whether it does.
+    p_free, p_sum, p_less = (wrapping(capacity.bit_length()) for _ in range(3))
+    store_free, store_sum, store_less = (wrapping(store_capacity.bit_length()) for _ in range(3))
+    p_left, store_left = unsigned(len(p_released)), bit()
     q_ready, s_ready = unsigned(QUERY_SLOTS.bit_length()), unsigned(SCRATCH_SLOTS.bit_length())
     q_there, s_there = bit(), bit()  # they are not 0
     bank, pass_bank, slot, pass_slot = bit(), bit(), bit(), bit()
@@ -66,8 +70,9 @@ def score_sequencer(
     settled, replay, values, store, one_row, fits = (bit() for _ in range(6))
     free, chunk_first, chunk_last, apart_now = (bit() for _ in range(4))
     chunk_idle = unsigned(len(tile.idle))  # cycles to leave free before another pass of the same tile
-    need = unsigned(len(tile.idle))
-    member = unsigned(len(tile.member))
+    need, next_idle = unsigned(len(tile.idle)), unsigned(idle_bits + 1)
+    need_none, chunk_none = bit(), bit()
+    member, last_member = wrapping(len(tile.member)), bit()
     final_end, fresh_from, row_end = (unsigned(len(tile.first_row)) for _ in range(3))
     block_end, streamed = bit(), unsigned(row_bits)  # rows of the pass read so far
     # Rows that go on to softmax come as fast as it takes them.
@@ -84,10 +89,14 @@ def score_sequencer(
 
     @always_comb
     def spacing():
-        if go or not chunk_first:
-            need.next = chunk_idle
-        else:
+        next_idle.next = idle + 1
+        chunk_none.next = chunk_idle == 0
+        if chunk_first:
             need.next = tile.idle
+            need_none.next = tile.idle == 0
+        else:
+            need.next = chunk_idle
+            need_none.next = chunk_idle == 0
 
     @always(clk.posedge)
     def ahead():
@@ -97,10 +106,10 @@ def score_sequencer(
         store.next = tile_store
         one_row.next = tile.streamed == 1
         fits.next = (not tile_values or tile.streamed <= p_free) and (not tile_store or tile.streamed <= store_free)
-        if go or not free:
-            apart_now.next = need == 0
+        if go:
+            apart_now.next = chunk_none
         else:
-            apart_now.next = idle + 1 >= need
+            apart_now.next = need_none or (free and next_idle >= need)
         if tile.streamed < loop:
             chunk_idle.next = loop - tile.streamed[idle_bits:]
         else:
@@ -205,6 +214,7 @@ def score_sequencer(
             row.to_memory.next = store
             row.stored_p.next = tile.phase == EXP
             member.next = tile.member
+            last_member.next = tile.member + 1 == run.group
             final_end.next = tile.final_end
             fresh_from.next = tile.fresh_from
             row_end.next = tile.first_row + tile.streamed
@@ -212,34 +222,45 @@ def score_sequencer(
         elif apart == 0:
             row.row.next = row.row + 1
             streamed.next = streamed + 1
-            if member + 1 == run.group:
+            if last_member:
                 member.next = 0
+                last_member.next = run.group == 1
                 row.limit.next = row.limit + 1
             else:
                 member.next = member + 1
+                last_member.next = member + 2 == run.group
+
+    @always_comb
+    def room_ahead():
+        p_sum.next = p_free + p_left
+        p_less.next = p_sum - tile.streamed
+        store_sum.next = store_free + store_left
+        store_less.next = store_sum - tile.streamed
 
     @always(clk.posedge)
     def room_left():
         if reset:
             p_free.next = capacity
+            p_left.next = 0
             store_free.next = store_capacity
+            store_left.next = False
             q_ready.next = 0
             s_ready.next = 0
             q_there.next = False
             s_there.next = False
         else:
-            if value_tile and p_release:
-                p_free.next = p_free + p_released - tile.streamed
-            elif value_tile:
-                p_free.next = p_free - tile.streamed
-            elif p_release:
-                p_free.next = p_free + p_released
-            if go and last and store and stored:
-                store_free.next = store_free + 1 - tile.streamed
-            elif go and last and store:
-                store_free.next = store_free - tile.streamed
-            elif stored:
-                store_free.next = store_free + 1
+            p_left.next = 0
+            if p_release:
+                p_left.next = p_released
+            store_left.next = stored
+            if value_tile:
+                p_free.next = p_less
+            else:
+                p_free.next = p_sum
+            if go and last and store:
+                store_free.next = store_less
+            else:
+                store_free.next = store_sum
             if q_done and not q_taken:
                 q_ready.next = q_ready + 1
                 q_there.next = True
@@ -285,7 +306,7 @@ def score_sequencer(
             slot_read.next = valid and left == 0 and row.replayed
 
     return (
-        start_values, kind, spacing, ahead, start_pass, pops, passes, rows, room_left, read, flags,
+        start_values, kind, spacing, ahead, start_pass, pops, passes, rows, room_ahead, room_left, read, flags,
         place(pass_bank, row.row, read_row),
         place(pass_slot, streamed, s_row),
         delay(clk, slot_read, s_release, latency.replay_read(config) - (row_gap > 0), reset),

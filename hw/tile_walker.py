@@ -96,6 +96,7 @@ def tile_walker(
     moved, to_head, to_block, to_phase, to_tile, to_first = (bit() for _ in range(6))
     final_end, row_end, again = (unsigned(row_bits) for _ in range(3))
     again_bits = min(len(tile.idle), row_bits)
+    shared = unsigned(row_bits)  # rows that the tile before had, too
     begin_keys, begin_passed, begin_diagonal = wrapping(length_bits), signed(passed_bits), signed(len(diagonal))
     tile_rows, after, ends_head = signed(passed_bits), bit(), bit()
     member_sum, next_member = unsigned(len(member)), unsigned(len(member))
@@ -233,6 +234,7 @@ def tile_walker(
 
     @always(clk.posedge)
     def bound():
+        shared.next = fresh_from - first_row
         final_end.next = first_row
         row_end.next = block_rows
         if last_keys:
@@ -249,9 +251,9 @@ def tile_walker(
     @always_comb
     def rows_again():
         if at_first:
-            again.next = row_end - first_row
+            again.next = row_end
         else:
-            again.next = fresh_from - first_row
+            again.next = shared
 
     @always(clk.posedge)
     def record():

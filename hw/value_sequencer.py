@@ -41,7 +41,9 @@ def value_sequencer(
     need, next_chunk = unsigned(idle_bits), unsigned(len(chunks))
     base, index = wrapping(log2_ceil(depth)), wrapping(log2_ceil(depth))
     started = unsigned(TILES.bit_length())
-    room = unsigned(capacity.bit_length())
+    # Room for rows: what has left counts a cycle later, and what a pass takes is worked out before it is known whether
+    # it does.
+    room, room_sum, room_less, row_left = *(wrapping(capacity.bit_length()) for _ in range(3)), bit()
     idle = unsigned(loop.bit_length())
 
     @always_comb
@@ -130,22 +132,27 @@ def value_sequencer(
             elif idle < loop:
                 idle.next = idle + 1
 
+    @always_comb
+    def room_ahead():
+        room_sum.next = room + row_left
+        room_less.next = room_sum - finals
+
     @always(clk.posedge)
     def account():
         if reset:
             started.next = 0
             room.next = capacity
+            row_left.next = False
         else:
             if p_started and not (go and at_first):
                 started.next = started + 1
             elif go and at_first and not p_started:
                 started.next = started - 1
-            if go and output_pop:
-                room.next = room + 1 - finals
-            elif go:
-                room.next = room - finals
-            elif output_pop:
-                room.next = room + 1
+            row_left.next = output_pop
+            if go:
+                room.next = room_less
+            else:
+                room.next = room_sum
 
     return (
         join([tile_rows, tile_finals, tile_idle, tile_last, tile_end], record),
@@ -156,5 +163,6 @@ def value_sequencer(
         ahead,
         release,
         passes,
+        room_ahead,
         account,
     )

@@ -4,7 +4,6 @@ from myhdl import always, always_comb, block, concat
 
 from golden.config import log2_ceil
 from golden.layout import state_words
-from hw.ports import COUNTER_BITS
 from hw.ram import ram
 from hw.row_cursor import row_cursor
 from hw.signals import bit, index_bits, unsigned, wrapping
@@ -70,7 +69,6 @@ def writer(
     # What a word that was taken adds to the counters, a cycle later.
     counts, count_state, count_stored, count_p = (bit() for _ in range(4))
     amount = unsigned(len(written))
-    bytes_before, bytes_after = unsigned(COUNTER_BITS), wrapping(COUNTER_BITS)
 
     @always_comb
     def measure():
@@ -230,22 +228,6 @@ def writer(
         count_p.next = now.stored_p
         amount.next = written
 
-    # One adder for all counters.
-    @always_comb
-    def counted():
-        if count_state:
-            bytes_before.next = counters.state_bytes
-        elif not count_stored:
-            bytes_before.next = counters.o_bytes
-        elif count_p:
-            bytes_before.next = counters.p_write_bytes
-        else:
-            bytes_before.next = counters.s_write_bytes
-
-    @always_comb
-    def add():
-        bytes_after.next = bytes_before + amount
-
     @always(clk.posedge)
     def count():
         if reset or clear:
@@ -255,17 +237,17 @@ def writer(
             counters.p_write_bytes.next = 0
         elif counts:
             if count_state:
-                counters.state_bytes.next = bytes_after
+                counters.state_bytes.next = counters.state_bytes + amount
             elif not count_stored:
-                counters.o_bytes.next = bytes_after
+                counters.o_bytes.next = counters.o_bytes + amount
             elif count_p:
-                counters.p_write_bytes.next = bytes_after
+                counters.p_write_bytes.next = counters.p_write_bytes + amount
             else:
-                counters.s_write_bytes.next = bytes_after
+                counters.s_write_bytes.next = counters.s_write_bytes + amount
 
     return (
         measure, pack, unpack, handshake, move, events, pipeline, hold, take, completion, walk, scratch, locate, drive,
-        measured, counted, add, count,
+        measured, count,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
         row_cursor(

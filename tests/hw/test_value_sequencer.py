@@ -38,7 +38,7 @@ class Script:
         idle = dict.fromkeys((*TILE, "tile_push", "p_started", "weights_ready", "output_pop"), 0)
         self.inputs.append(idle | {"reset": 1})
         self.reads = {t: read for t, read in self.reads.items() if t <= now}
-        self.tiles, self.started, self.used, self.chunk, self.base = [], 0, 0, 0, 0
+        self.tiles, self.started, self.used, self.late, self.chunk, self.base = [], 0, 0, 0, 0, 0
         self.waiting = 0  # tiles pushed whose p has not begun
         self.last_go, self.last_rows = -100, 0
         self.fits = False  # as worked out in the cycle before
@@ -55,7 +55,8 @@ class Script:
             spaced += max(0, latency.ROW_LOOP - head_rows) if self.chunk else head_idle
             spaced = max(spaced, self.last_go + 2)
             go = bool(weights and (self.started or self.chunk) and now >= spaced and self.fits)
-            self.fits = self.used + head_finals <= self.config.output_rows
+            # What left in the cycle before does not count yet.
+            self.fits = self.used + self.late + head_finals <= self.config.output_rows
         if go:
             last = self.chunk + 1 == self.chunks
             for row in range(head_rows):
@@ -72,6 +73,7 @@ class Script:
                 self.tiles.pop(0)
         self.started += started
         self.used -= pop
+        self.late = pop
         self.waiting += (tile is not None) - started
         if tile:
             self.tiles.append(tile)
@@ -158,7 +160,8 @@ def test_never_starts_without(missing, backend):
         script.cycle(started=1)
     elif missing == "output room":
         script.cycle(pop=1)
-        assert not script.cycle()
+        for _ in range(2):
+            assert not script.cycle()
     assert script.cycle()
     script.check(backend)
 

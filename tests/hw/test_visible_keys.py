@@ -14,7 +14,7 @@ from hw.visible_keys import visible_keys
 from tests.hw.descriptors import job
 from tests.hw.harness import BACKENDS, run
 
-LATENCY = 2
+LATENCY = 3
 
 
 def shown(lanes, causal, windowed, window, limit, keys):
