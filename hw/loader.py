@@ -142,21 +142,25 @@ def loader(
                 fenced.next = False
             if plan_load:
                 next_valid.next = True
-                next_kind.next = what
-                next_is_q.next = what == LOAD_Q
-                next_is_p.next = tile.phase == VALUES
-                next_address.next = address
-                next_stride.next = new_stride
-                next_bytes.next = new_bytes
-                next_words.next = new_words
-                if what == LOAD_Q:
-                    next_rows.next = block_rows
-                elif what == LOAD_S:
-                    next_rows.next = tile.streamed
-                else:
-                    next_rows.next = tile.keys
             elif take:
                 next_valid.next = False
+
+    @always(clk.posedge)
+    def next_load():
+        if plan_load:
+            next_kind.next = what
+            next_is_q.next = what == LOAD_Q
+            next_is_p.next = tile.phase == VALUES
+            next_address.next = address
+            next_stride.next = new_stride
+            next_bytes.next = new_bytes
+            next_words.next = new_words
+            if what == LOAD_Q:
+                next_rows.next = block_rows
+            elif what == LOAD_S:
+                next_rows.next = tile.streamed
+            else:
+                next_rows.next = tile.keys
 
     @always_comb
     def shape():
@@ -215,38 +219,39 @@ def loader(
             v_block.next = v_block + v_step
 
     @always(clk.posedge)
-    def bursts():
+    def requests():
         if reset:
             read.valid.next = False
-            read.address.next = 0
-            read.bytes.next = 0
-            kind.next = LOAD_K
-        else:
-            if take:
-                read.valid.next = True
-                kind.next = next_kind
-                is_q.next = next_is_q
-                is_p.next = next_is_p
-                rows_left.next = next_rows - 1
-                last_row.next = next_rows == 1
-                read.bytes.next = next_bytes
-                stride.next = next_stride
-                read.address.next = next_address
-                sequential.next = next_address + next_stride
-                if next_is_q:
-                    read.address.next = q_address
-            elif another:
-                rows_left.next = rows_left - 1
-                last_row.next = rows_left == 1
-                read.address.next = sequential
-                sequential.next = sequential + stride
-                if is_q:
-                    read.address.next = q_address
-            elif accepted:
-                read.valid.next = False
+        elif take:
+            read.valid.next = True
+        elif accepted and last_row:
+            read.valid.next = False
+
+    @always(clk.posedge)
+    def bursts():
+        if take:
+            kind.next = next_kind
+            is_q.next = next_is_q
+            is_p.next = next_is_p
+            rows_left.next = next_rows - 1
+            last_row.next = next_rows == 1
+            read.bytes.next = next_bytes
+            stride.next = next_stride
+            read.address.next = next_address
+            sequential.next = next_address + next_stride
+            if next_is_q:
+                read.address.next = q_address
+        elif another:
+            rows_left.next = rows_left - 1
+            last_row.next = rows_left == 1
+            read.address.next = sequential
+            sequential.next = sequential + stride
+            if is_q:
+                read.address.next = q_address
 
     return (
-        opens, rooms, decide, plans, ahead, strobes, planner, shape, place, pointers, bursts,
+        opens, rooms, decide, plans, ahead, strobes, planner, next_load, shape, place, pointers,
+        requests, bursts,
         load_counters(clk, reset, walk, accepted, kind, is_p, read.bytes, k_plan, v_plan, counters),
         buffer_credit(clk, reset, run.overlap, k_plan, k_release, k_room, KEY_SLOTS),
         buffer_credit(clk, reset, run.overlap, q_plan, q_release, q_room, QUERY_SLOTS),
@@ -258,7 +263,7 @@ def loader(
             skip, next_head, config,
         ),
         row_cursor(
-            clk, reset, start, step_q, None, None, run.q_address, run.q_stride, run.q_head_stride, run.n_q, run.group,
+            clk, start, step_q, None, None, run.q_address, run.q_stride, run.q_head_stride, run.n_q, run.group,
             q_address,
         ),
     )  # fmt: skip

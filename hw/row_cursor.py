@@ -6,12 +6,12 @@ from hw.signals import bit, wrapping
 
 
 @block
-def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride, n_q, group, address):
+def row_cursor(clk, start, step, mark, rewind, first, stride, head_stride, n_q, group, address):
     """Walk KV heads, their queries, and for each query the heads of the group.
 
     Latency: address of the next row one cycle after step. Throughput: a row a cycle.
 
-    Ports: clk; reset: the address is 0; start: to the first row, at `first`; step: on to the next row; with step, mark:
+    Ports: clk; start: to the first row, at `first`; step: on to the next row; with step, mark:
     rows from the next one on may be walked again, rewind: back to the row after the last mark (or the first) instead
     (both None: it never goes back); stride, head_stride: of a query and of a head, in words; n_q, group: rows of a
     head, heads of a group; address: of the row, in words.
@@ -125,9 +125,7 @@ def row_cursor(clk, reset, start, step, mark, rewind, first, stride, head_stride
 
     @always(clk.posedge)
     def walk():
-        if reset:
-            row.next = 0
-        elif start:
+        if start:
             row.next = first
             base.next = first
             queries.next = n_q

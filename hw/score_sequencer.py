@@ -165,19 +165,12 @@ def score_sequencer(
                 if go and last:
                     apart.next = row_gap
                 free.next = not go or (one_row and (not last or row_gap == 0))
-                left.next = tile.streamed - 1
-                pass_chunk.next = chunk
-                pass_bank.next = bank
-                pass_slot.next = slot
-                first_chunk.next = chunk_first
-                last_chunk.next = last
             elif apart != 0:
                 apart.next = apart - 1
                 free.next = left == 0 and apart == 1
                 valid.next = False
                 scored.next = False
             else:
-                left.next = left - 1
                 free.next = left == 1 and (row_gap == 0 or not last_chunk)
                 valid.next = True
                 scored.next = not row.replayed
@@ -202,6 +195,12 @@ def score_sequencer(
     @always(clk.posedge)
     def rows():
         if free:
+            left.next = tile.streamed - 1
+            pass_chunk.next = chunk
+            pass_bank.next = bank
+            pass_slot.next = slot
+            first_chunk.next = chunk_first
+            last_chunk.next = last
             row.row.next = tile.first_row[row_bits:]
             streamed.next = 0
             row.limit.next = tile.diagonal
@@ -220,6 +219,7 @@ def score_sequencer(
             row_end.next = tile.first_row + tile.streamed
             block_end.next = tile.last
         elif apart == 0:
+            left.next = left - 1
             row.row.next = row.row + 1
             streamed.next = streamed + 1
             if last_member:

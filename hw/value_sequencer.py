@@ -110,16 +110,8 @@ def value_sequencer(
                 # Whatever comes next, if it does: without go it is not valid.
                 valid.next = go
                 free.next = not go or one_row
-                left.next = rows - 1
-                index.next = base
-                chunk.next = next_chunk
-                last_chunk.next = at_last
-                last.next = head_last
-                run_end.next = head_end
             else:
                 free.next = left == 1
-                left.next = left - 1
-                index.next = index + 1
             if go:
                 if at_last:
                     next_chunk.next = 0
@@ -131,6 +123,19 @@ def value_sequencer(
                 idle.next = 0
             elif idle < loop:
                 idle.next = idle + 1
+
+    @always(clk.posedge)
+    def rows_of_pass():
+        if free:
+            left.next = rows - 1
+            index.next = base
+            chunk.next = next_chunk
+            last_chunk.next = at_last
+            last.next = head_last
+            run_end.next = head_end
+        else:
+            left.next = left - 1
+            index.next = index + 1
 
     @always_comb
     def room_ahead():
@@ -163,6 +168,7 @@ def value_sequencer(
         ahead,
         release,
         passes,
+        rows_of_pass,
         room_ahead,
         account,
     )

@@ -153,9 +153,7 @@ def writer(
 
     @always(clk.posedge)
     def take():
-        if reset:
-            head.next = 0
-        elif advance:
+        if advance:
             head.next = read
 
     # Whether the word is its entry's last one is known when the word is: much depends on it.
@@ -200,9 +198,7 @@ def writer(
 
     @always(clk.posedge)
     def scratch():
-        if reset:
-            s_row.next = 0
-        elif begin_run or block_gone:
+        if begin_run or block_gone:
             s_row.next = run.scratch_address
         elif stored:
             s_row.next = s_row + (1 << row_shift)
@@ -251,11 +247,11 @@ def writer(
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
         row_cursor(
-            clk, reset, begin_run, step_o, mark, rewind, run.o_address, run.o_stride, run.o_head_stride, run.n_q,
+            clk, begin_run, step_o, mark, rewind, run.o_address, run.o_stride, run.o_head_stride, run.n_q,
             run.group, o_row,
         ),
         row_cursor(
-            clk, reset, begin_run, step_state, None, None, run.state_address, run.state_stride, run.state_head_stride,
+            clk, begin_run, step_state, None, None, run.state_address, run.state_stride, run.state_head_stride,
             run.n_q, run.group, state_row,
         ),
         write_word(

@@ -25,7 +25,7 @@ def addresses(first, stride, head_stride, n_q, group, kv_heads):
 def check(walks, backend, idle=False, rewinds=True, seed=0):
     """walks: (first, stride, head_stride, n_q, group, kv_heads), one after the other, each from its start."""
     rng = random.Random(seed)
-    names = ("reset", "start", "step", "mark", "rewind", "first", "stride", "head_stride", "n_q", "group")
+    names = ("start", "step", "mark", "rewind", "first", "stride", "head_stride", "n_q", "group")
     columns, expected = {name: [] for name in names}, {}
 
     def cycle(*values):
@@ -35,7 +35,7 @@ def check(walks, backend, idle=False, rewinds=True, seed=0):
     for first, stride, head_stride, n_q, group, kv_heads in walks:
         constant = first, stride, head_stride, n_q, group
         rows, at, marked, budget = addresses(*constant, kv_heads), 0, 0, 3 * n_q * group * kv_heads + 20
-        cycle(0, 1, rng.randrange(2), rng.randrange(2), rng.randrange(2))  # start goes before step
+        cycle(1, rng.randrange(2), rng.randrange(2), rng.randrange(2))  # start goes before step
         while at < len(rows) and budget:
             budget -= 1
             expected[len(columns["step"])] = rows[at]
@@ -46,12 +46,12 @@ def check(walks, backend, idle=False, rewinds=True, seed=0):
                 mark = 0
             # A mark and a rewind never come together: chunks of rows end with the one or the other.
             mark = mark and not rewind
-            cycle(0, 0, step, int(mark), rewind)
+            cycle(0, step, int(mark), rewind)
             if step:
                 at = marked if rewind else at + 1
                 marked = at if mark else marked
     ports = {
-        "reset": bit(), "start": bit(), "step": bit(), "mark": bit(), "rewind": bit(), "first": unsigned(BITS),
+        "start": bit(), "step": bit(), "mark": bit(), "rewind": bit(), "first": unsigned(BITS),
         "stride": unsigned(BITS), "head_stride": unsigned(BITS), "n_q": unsigned(6), "group": unsigned(7),
         "address": unsigned(BITS),
     }  # fmt: skip
@@ -103,8 +103,8 @@ def test_rows_of_chunks(backend):
                 columns["rewind"].append(int(last and chunk + 1 < chunks))
                 expected.append(rows[at + row])
         at += finals
-    columns |= {"start": [1] + [0] * (len(expected) - 1), "reset": 0, "first": 7, "stride": 40, "head_stride": 300}
-    ports = {name: bit() for name in ("reset", "start", "step", "mark", "rewind")}
+    columns |= {"start": [1] + [0] * (len(expected) - 1), "first": 7, "stride": 40, "head_stride": 300}
+    ports = {name: bit() for name in ("start", "step", "mark", "rewind")}
     ports |= {name: unsigned(BITS) for name in ("first", "stride", "head_stride", "address")}
     ports |= {"n_q": unsigned(6), "group": unsigned(7)}
     found = run(row_cursor, ports, columns | {"n_q": n_q, "group": group}, ["address"], backend)["address"]
