@@ -34,7 +34,7 @@ def synthesise(folder: Path, sources: list[Path], soft_multipliers: Iterable[str
     (folder / "synthesis.tcl").write_text(synthesis_script("engine", names, soft_multipliers), encoding="utf-8")
     command = [*launch.LAUNCHER, "yosys", "-l", "yosys.log", "-p", "tcl synthesis.tcl"]
     subprocess.run(command, cwd=folder, check=True)
-    return cells_of(folder)
+    return cells_of(folder, "engine")
 
 
 def clock(folder: Path, seed: int) -> float:

@@ -25,7 +25,7 @@ ROW_LOOP = 7  # longest read-modify-write loop of a row's state, that of O: 2 + 
 
 def array(config: EngineConfig) -> int:
     """Input of a row to its deskewed output; small arrays are padded to cover the O RAM's read-ahead."""
-    return max(config.array_depth + config.array_keys + 1, OUTPUT_READ_AHEAD)
+    return max(config.array_depth + config.array_keys + 2, OUTPUT_READ_AHEAD)
 
 
 def tree(config: EngineConfig) -> int:

@@ -9,7 +9,7 @@ from hw.signals import signed
 def pe(clk, act_in, act_out, psum_in, psum_out, weight_in, weight_out, shift, swap):
     """psum_out = psum_in + act * active weight, with a second weight register that loads meanwhile.
 
-    act_in at cycle t leaves as act_out at t+1 and is in psum_out at t+3, so that psum_in is due at t+2.
+    act_in at cycle t leaves as act_out at t+1 and is in psum_out at t+4, so that psum_in is due at t+3.
     shift at t moves weight_in into the next-weight register, visible as weight_out at t+1. swap at t makes the next
     weight active for act_in of t and later; shift may follow in the same cycle.
 
@@ -17,6 +17,8 @@ def pe(clk, act_in, act_out, psum_in, psum_out, weight_in, weight_out, shift, sw
     None in the first row, which adds to nothing.
     """
     active = Signal(weight_in.val)
+    # Registers before and after the multiplier and nothing else: multiplier blocks have them inside.
+    operand, factor = Signal(act_in.val), Signal(weight_in.val)
     # The first row's sum is as wide as its products get, which is less where an activation is never negative.
     product = signed(min(len(act_in) + len(weight_in), len(psum_out)))
 
@@ -27,7 +29,9 @@ def pe(clk, act_in, act_out, psum_in, psum_out, weight_in, weight_out, shift, sw
             weight_out.next = weight_in
         if swap:
             active.next = weight_out
-        product.next = act_out * active
+        operand.next = act_out
+        factor.next = active
+        product.next = operand * factor
 
     if psum_in is None:
 

@@ -18,7 +18,7 @@ def systolic_array(
 ):
     """out[c] = sum over r of act_in[r] * weight[r][c]: one row of activations a cycle, never stalls.
 
-    Latency: act_in to out, `latency` cycles, at least rows + cols + 1 (longer ones are padded). Throughput: one row a
+    Latency: act_in to out, `latency` cycles, at least rows + cols + 2 (longer ones are padded). Throughput: one row a
     cycle. Weights enter one key a cycle, the last key first, along the key axis: across the columns in Q.K^T
     (keys_on = "columns"), down the rows in P.V (keys_on = "rows"). With K keys, shift is high for K cycles and first
     in the first of them; swap comes with the first row that uses the new weights, at least K cycles after first. The
@@ -87,7 +87,7 @@ def systolic_array(
                 )
             )
 
-    padding = latency - (rows + cols + 1)
+    padding = latency - (rows + cols + 2)
     deskewed = [signed(out_bits) for _ in range(cols)]
     for col in range(cols):
         instances.append(delay(clk, psum[rows - 1][col], deskewed[col], cols - 1 - col + padding))

@@ -27,6 +27,7 @@ class Board:
         memory_bytes: the engine's memory, in block RAM. clock_hz: of the engine; every seed of docs/reports closes it.
         aim_hz: what place and route tries to reach. cells: how many the device has of each kind.
         soft_multipliers: modules whose multipliers are made of LUTs, where there are too few of the device's.
+        places_arrays: netlist.place_arrays knows the device.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Board:
     aim_hz: int
     cells: dict[str, int]
     soft_multipliers: tuple[str, ...] = ()
+    places_arrays: bool = False
 
     def with_memory(self, config: EngineConfig) -> EngineConfig:
         """A configuration with this board's memory."""
@@ -56,6 +58,7 @@ BOARDS = {
             clock_hz=80_000_000,
             aim_hz=110_000_000,
             cells={"LUT4": 83_640, "TRELLIS_FF": 83_640, "MULT18X18D": 156, "DP16KD": 208},
+            places_arrays=True,
         ),
         Board(
             name="ulx3s-25f",

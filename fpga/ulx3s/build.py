@@ -18,6 +18,7 @@ from fpga import launch
 from fpga.build_error import BuildError
 from fpga.build_folder import REPORT, build_folder
 from fpga.ulx3s.board import OSCILLATOR_HZ, Board, check_baud
+from fpga.ulx3s.netlist import finish_netlist
 from fpga.ulx3s.report import ENGINE_CLOCK, build_report, markdown, seed_report
 from fpga.ulx3s.synthesis import cells_of, synthesis_script
 from fpga.ulx3s.top import LEDS, ulx3s
@@ -66,7 +67,8 @@ def build(
         progress(1, steps)
         _configure(board, place, sources, seeds[0])
         _make([place], "synthesis", f"{NAME}.json")
-        cells = cells_of(place)
+        finish_netlist(place / f"{NAME}.json", NAME, config, board.places_arrays)
+        cells = cells_of(place, NAME)
         _check_cells(board, config, cells)
         progress(2, steps)
         folders = []

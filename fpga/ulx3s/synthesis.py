@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ LOGIC_PS = 3000  # of a path, for logic without wires: what the mapper aims at
 
 
 def synthesis_script(top: str, sources: list[str], soft_multipliers: Iterable[str] = ()) -> str:
-    """Plain yosys commands, one a line, which are Tcl, too. They leave top.json, cells.json and memories.txt.
+    """Plain yosys commands, one a line, which are Tcl, too. They leave top.json and memories.txt.
 
     -no-rw-check: no block depends on reading and writing one address in a cycle, and without it yosys builds the logic
     for that around every block RAM.
@@ -36,16 +37,16 @@ def synthesis_script(top: str, sources: list[str], soft_multipliers: Iterable[st
             "select -assert-none t:\\$dlatch t:\\$adlatch t:\\$dlatchsr",
             "dump -o memories.txt t:\\$mem_v2",
             f"{synth} -run map_ram: -json {top}.json",
-            "tee -q -o cells.json stat -json",
             "",
         )
     )
 
 
-def cells_of(place: Path) -> dict[str, int]:
-    """Cells of a finished synthesis by type, those of CELLS."""
-    found = json.loads((place / "cells.json").read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
-    return {name: found.get(name, 0) for name in CELLS}
+def cells_of(place: Path, top: str) -> dict[str, int]:
+    """Cells of a netlist by type, those of CELLS."""
+    netlist = json.loads((place / f"{top}.json").read_text(encoding="utf-8"))
+    found = Counter(cell["type"] for cell in netlist["modules"][top]["cells"].values())
+    return {name: found[name] for name in CELLS}
 
 
 def memories_of(place: Path) -> dict[str, dict]:

@@ -20,7 +20,7 @@ def expected(columns, first_row):
         if columns["shift"][cycle]:
             waiting = columns["weight_in"][cycle]
         weights.append(waiting)
-        due = cycle + 2
+        due = cycle + 3
         psum = 0 if first_row else columns["psum_in"][due] if due < CYCLES else 0
         sums.append(psum + act * active)
     return columns["act_in"], weights, sums
@@ -47,7 +47,7 @@ def check(columns, widths, first_row, backend):
     acts, weights, sums = expected(columns, first_row)
     assert found["act_out"][1:] == acts[:-1]
     assert found["weight_out"][1:] == weights[:-1]
-    assert found["psum_out"][4:] == sums[1:-3]
+    assert found["psum_out"][5:] == sums[1:-4]
 
 
 def sides(bits):
@@ -90,5 +90,5 @@ def test_swap_takes_the_weight_from_before_a_shift_in_the_same_cycle(backend):
     columns["shift"][2] = columns["swap"][2] = columns["swap"][5] = 1
     columns["shift"][0] = 1
     found = drive(columns, (8, 8, 18), False, backend)
-    # 11 is active for the activations of cycles 2 to 4, and 22 from cycle 5 on, each seen three cycles later.
-    assert found["psum_out"][5:12] == [11, 11, 11, 22, 22, 22, 22]
+    # 11 is active for the activations of cycles 2 to 4, and 22 from cycle 5 on, each seen four cycles later.
+    assert found["psum_out"][6:13] == [11, 11, 11, 22, 22, 22, 22]

@@ -90,7 +90,7 @@ class Timeline:
 
     def check(self, backend, extra=0):
         rows, cols, operands = self.rows, self.cols, self.operands
-        cycles = rows + cols + 1 + extra
+        cycles = rows + cols + 2 + extra
         bits = psum_bits(operands.bound, rows)
         ports = {
             "act_in": unsigned(rows * operands.act_bits),
@@ -180,10 +180,10 @@ def test_arrays_of_the_named_configurations(keys_on, name, backend):
     else:
         line = timeline(keys, depth, keys_on, P_INT8 if narrow else P_Q88)
     random_passes(line)
-    line.check(backend, latency.array(config) - (depth + keys + 1))
+    line.check(backend, latency.array(config) - (depth + keys + 2))
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_latency_of_a_configuration_covers_its_array(name):
     config = NAMED[name]
-    assert latency.array(config) >= max(config.array_depth + config.array_keys + 1, latency.OUTPUT_READ_AHEAD)
+    assert latency.array(config) >= max(config.array_depth + config.array_keys + 2, latency.OUTPUT_READ_AHEAD)

@@ -31,8 +31,10 @@ def yosys(settings):
         if line.startswith("read_verilog"):
             assert Path(line.split()[1]).is_file(), line
     netlist = next(line.split()[-1] for line in lines if "-json" in line and "synth_ecp5" in line)
-    Path(netlist).write_text("{}")
-    Path("cells.json").write_text(json.dumps({"design": {"num_cells_by_type": settings["cells"]}}))
+    ports = {f"{operand}{place}": ["0"] for operand in "AB" for place in range(18)}
+    cell = {"parameters": {"CEMUX": "CE"}, "connections": ports, "port_directions": {}}
+    cells = {f"{kind}_{number}": {"type": kind} | cell for kind, n in settings["cells"].items() for number in range(n)}
+    Path(netlist).write_text(json.dumps({"modules": {"ulx3s": {"cells": cells}}}))
     Path("memories.txt").write_text(
         '  cell $mem_v2 \\a\n    parameter \\MEMID "\\\\u.ram"\n    parameter \\SIZE 512\n    parameter \\WIDTH 36\n'
     )
