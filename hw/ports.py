@@ -115,7 +115,7 @@ class RegisterBus(Bundle):
         "write": "write data, in this cycle",
         "data": "the value",
         "strobe": "which bytes of it to write",
-        "q": "the register at the address of two cycles ago; 0 where there is none",
+        "q": "the register at the address of hw.register_file.REGISTER_LATENCY cycles ago; 0 where there is none",
     }
 
     def __init__(self, address_bits: int = 7):

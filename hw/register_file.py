@@ -6,10 +6,10 @@ from itertools import pairwise
 from myhdl import always, always_comb, block
 
 from hw.delay import delay
-from hw.rom import rom
+from hw.register_memory import register_memory
 from hw.signals import bit, copy, join, to_signed, unsigned
 
-GROUP = 8  # registers that one gate tree serves before a pipeline register
+REGISTER_LATENCY = 4  # of the register bus: cycles from address to q
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class Register:
 def register_file(clk, reset, bus, control, status, descriptor, counters, registers):
     """Store what the bus writes, and show registers on it.
 
-    Latency: write to a field or pulse, one cycle; address to bus.q, two. Throughput: a read and a write of one address
-    a cycle. Indices without a register read as 0, writes to them do nothing.
+    Latency: write to a field or pulse, two cycles; address to bus.q, REGISTER_LATENCY. Throughput: a read and a write
+    a cycle. A read in the cycle of a write to its register means nothing, one a cycle later sees what was written.
+    Indices without a register read as 0, writes to them do nothing.
 
     Ports: clk; reset: clears what is stored; bus: RegisterBus; control: Control (out); status: RunStatus; descriptor:
     Descriptor (out); counters: Counters.
@@ -53,94 +54,109 @@ def register_file(clk, reset, bus, control, status, descriptor, counters, regist
     others = [register for register in registers if register not in constants]
     table_bits = max(1, max(register.index for register in constants).bit_length())
     assert all(register.index >> table_bits for register in others), "registers of constant fields come first"
-    table = [0] * (1 << table_bits)
+    table = [0] * (1 << len(bus.address))
     for register in constants:
         table[register.index] = register.fields[0].reset
 
-    instances, gathered = [], []
-    for start in range(0, len(others), GROUP):
-        shown = None
-        for register in others[start : start + GROUP]:
-            chosen, word = bit(), unsigned(32)
-            signals = [
-                (getattr(bundles[bundle], name), field)
-                for field in register.fields
-                for bundle, _, name in [field.name.partition(".")]
-            ]
-            instances.append(decode(bus.address, chosen, register.index))
-            for signal, field in signals:
-                if field.access != "shown":
-                    held = unsigned(field.width)
-                    instances += [
-                        stored_field(
-                            clk, reset, chosen, bus.write, bus.data, bus.strobe, held, field.low,
-                            field.access == "pulse",
-                        ),
-                        reinterpret(held, signal),
-                    ]  # fmt: skip
-            seen = [pair for pair in signals if pair[1].access != "pulse"]
-            if seen:
-                rest, shown = shown, unsigned(32)
-                instances += [read_fields(seen, word), gather(rest, chosen, word, shown)]
-        if shown is not None:
-            gathered.append(unsigned(32))
-            instances.append(delay(clk, shown, gathered[-1], 1))
+    low_bits = len(bus.address) // 2
+    low, high = unsigned(1 << low_bits), unsigned(1 << len(bus.address) - low_bits)
+    address, data, strobe = unsigned(len(bus.address)), unsigned(32), unsigned(4)
+    at_constant, at_stored = bit(), unsigned(4)
+    instances, words, known = [], [], [at_stored]
+    for register in others:
+        chosen = bit()
+        instances.append(decode(high, low, chosen, register.index >> low_bits, register.index % (1 << low_bits)))
+        shown, written = [], []  # with the lowest bit of each
+        for field in register.fields:
+            bundle, _, name = field.name.partition(".")
+            signal = getattr(bundles[bundle], name)
+            if field.access == "shown":
+                shown.append((signal, field.low))
+                continue
+            held, is_pulse = unsigned(field.width), field.access == "pulse"
+            pieces = pieces_of(field)
+            instances += [join([piece for piece, _ in pieces], held), reinterpret(held, signal)]
+            for piece, bottom in pieces:
+                lane = bottom // 8
+                instances.append(stored_piece(clk, reset, chosen, strobe, data, piece, bottom, is_pulse))
+                if len(piece) == 8 and not is_pulse:
+                    written.append((bit(), lane))
+                    instances.append(was_written(clk, reset, chosen, strobe, written[-1][0], lane))
+                elif not is_pulse:
+                    shown.append((piece, bottom))
+        for parts, gated in ((shown, words), (written, known)):
+            if parts:
+                word = unsigned(len(strobe if gated is known else data))
+                gated.append(unsigned(len(word)))
+                instances += [read_parts(parts, word), gate(clk, chosen, word, gated[-1])]
 
-    constant, at_constant = unsigned(32), bit()
-    instances.append(rom(clk, bus.address(table_bits, 0), constant, tuple(table)))
-    below, total = gathered[0], gathered[0]
-    for word in gathered[1:]:
-        below, total = total, unsigned(32)
-        instances.append(both(below, word, total))
+    one, other, lanes = unsigned(32), unsigned(32), unsigned(4)
+    instances += [gather(clk, words[::2], one), gather(clk, words[1::2], other), gather(clk, known, lanes)]
+    # Whole bytes that the bus wrote are read from a memory, once they have been written since the last reset.
+    stored, late_stored, bytes_read = unsigned(32), unsigned(32), [unsigned(8) for _ in range(4)]
+    instances += [
+        register_memory(clk, strobe, address, data, address, stored, tuple(table)),
+        delay(clk, stored, late_stored, 1),  # block RAM is slow
+        [
+            where(lanes(lane), late_stored(8 * lane + 8, 8 * lane), byte_read)
+            for lane, byte_read in enumerate(bytes_read)
+        ],
+    ]
+    read = unsigned(32)
 
     @always(clk.posedge)
-    def late_address():
+    def accept():
+        address.next = bus.address
+        low.next = 1 << bus.address[low_bits:]
+        high.next = 1 << bus.address[:low_bits]
         at_constant.next = bus.address[:table_bits] == 0
+        data.next = bus.data
+        strobe.next = 0
+        if bus.write and bus.address[:table_bits] != 0:
+            strobe.next = bus.strobe
+
+    @always(clk.posedge)
+    def constant():
+        at_stored.next = 0
+        if at_constant:
+            at_stored.next = 0xF
 
     @always(clk.posedge)
     def answer():
-        if at_constant:
-            bus.q.next = constant
-        else:
-            bus.q.next = total
+        bus.q.next = one | other | read
 
-    return instances, late_address, answer
+    return instances, accept, constant, answer, join(bytes_read, read)
+
+
+def pieces_of(field):
+    """Signals for the parts of a field in each byte lane, with the lowest bit of each in the register."""
+    high = field.low + field.width
+    edges = [field.low, *range(field.low // 8 * 8 + 8, high, 8), high]
+    return [(unsigned(top - bottom), bottom) for bottom, top in pairwise(edges)]
 
 
 @block
-def decode(address, chosen, index):
-    """chosen: the address is that of a register. Combinational."""
+def decode(high, low, chosen, high_place, low_place):
+    """chosen: both halves of the address, one hot, are those of a register. Combinational."""
 
     @always_comb
-    def compare():
-        chosen.next = address == index
+    def both():
+        chosen.next = high[high_place] and low[low_place]
 
-    return compare
+    return both
 
 
 @block
-def stored_field(clk, reset, chosen, write, data, strobe, value, low, is_pulse):
-    """A field from bit `low` up that the bus writes, byte by byte as strobe says, while chosen; is_pulse: what is
+def stored_piece(clk, reset, chosen, strobe, data, piece, low, is_pulse):
+    """Bits of a field in one byte lane, from bit `low` of the register up, that the bus writes; is_pulse: what is
     written lasts one cycle. No module of its own, which would leave most of data and strobe unused."""
-    high = low + len(value)
-    edges = [low, *range(low // 8 * 8 + 8, high, 8), high]
-    pieces = [unsigned(top - bottom) for bottom, top in pairwise(edges)]
-    instances = [join(pieces, value)]
-    for piece, bottom in zip(pieces, edges, strict=False):
-        instances.append(stored_piece(clk, reset, chosen, write, data, strobe, piece, bottom, is_pulse))
-    return instances
-
-
-@block
-def stored_piece(clk, reset, chosen, write, data, strobe, piece, low, is_pulse):
-    """Bits of one byte lane of a register."""
     high, lane = low + len(piece), low // 8
 
     if is_pulse:
 
         @always(clk.posedge)
         def last_a_cycle():
-            if reset or not (write and chosen and strobe[lane]):
+            if reset or not (chosen and strobe[lane]):
                 piece.next = 0
             else:
                 piece.next = data[high:low]
@@ -151,28 +167,42 @@ def stored_piece(clk, reset, chosen, write, data, strobe, piece, low, is_pulse):
     def store():
         if reset:
             piece.next = 0
-        elif write and chosen and strobe[lane]:
+        elif chosen and strobe[lane]:
             piece.next = data[high:low]
 
     return store
 
 
 @block
-def read_fields(pairs, word):
-    """word: fields at their places, 0 between them. Combinational."""
+def was_written(clk, reset, chosen, strobe, written, lane):
+    """written: a byte lane of a register has been written since reset."""
+
+    @always(clk.posedge)
+    def follow():
+        if reset:
+            written.next = False
+        elif chosen and strobe[lane]:
+            written.next = True
+
+    return follow
+
+
+@block
+def read_parts(parts, word):
+    """word: signals at their places, 0 between them. Combinational."""
     instances, rest = [], None
-    for number, (signal, field) in enumerate(pairs):
-        placed = unsigned(32)
-        if number == len(pairs) - 1:
+    for number, (signal, low) in enumerate(parts):
+        placed = unsigned(len(word))
+        if number == len(parts) - 1:
             placed = word
-        bits = unsigned(field.width)
-        instances += [copy(signal, bits), place_field(rest, bits, placed, field.low)]
+        bits = unsigned(len(signal))
+        instances += [copy(signal, bits), place_part(rest, bits, placed, low)]
         rest = placed
     return instances
 
 
 @block
-def place_field(rest, bits, word, low):
+def place_part(rest, bits, word, low):
     """word = rest, and bits from bit `low` up. Combinational."""
     if rest is None and low == 0:
         return copy(bits, word)
@@ -193,29 +223,44 @@ def place_field(rest, bits, word, low):
 
 
 @block
-def gather(rest, chosen, word, result):
-    """result = rest, and word where chosen. Combinational."""
-    if rest is None:
+def gate(clk, chosen, word, gated):
+    """gated = word where chosen, or 0, a cycle later: the clear of a flip-flop, and no logic."""
 
-        @always_comb
-        def gate():
-            result.next = 0
-            if chosen:
-                result.next = word
-
-        return gate
-
-    @always_comb
-    def gate_and_join():
-        result.next = rest
+    @always(clk.posedge)
+    def take():
         if chosen:
-            result.next = rest | word
+            gated.next = word
+        else:
+            gated.next = 0
 
-    return gate_and_join
+    return take
 
 
 @block
-def both(a, b, result):
+def where(chosen, word, result):
+    """result = word where chosen, or 0. Combinational."""
+
+    @always_comb
+    def choose():
+        result.next = 0
+        if chosen:
+            result.next = word
+
+    return choose
+
+
+@block
+def gather(clk, words, result):
+    """result: OR of a list of words, a cycle later."""
+    instances, total = [], words[0]
+    for word in words[1:]:
+        rest, total = total, unsigned(len(result))
+        instances.append(either(rest, word, total))
+    return instances, delay(clk, total, result, 1)
+
+
+@block
+def either(a, b, result):
     """result = a | b. Combinational."""
 
     @always_comb

@@ -4,9 +4,8 @@ from myhdl import always, always_comb, block, concat
 
 from hw.axi.axi_ports import OKAY, SLVERR
 from hw.delay import delay
+from hw.register_file import REGISTER_LATENCY
 from hw.signals import bit, unsigned
-
-REGISTER_LATENCY = 2  # of the register bus: cycles from address to q
 
 
 @block
@@ -18,13 +17,13 @@ def axi_lite(clk, reset, s_axi, bus):
     below its address, which AXI forbids. Of a read at no multiple of four, bytes below the address are 0. A register
     that does not exist reads as 0.
 
-    Latency: write, from the later of address and data to bvalid, 2 cycles; read, from arready to rvalid, 5 cycles.
-    Throughput: a write every 4 cycles, a read every 6.
+    Latency: write, from the later of address and data to bvalid, 2 cycles; read, from arready to rvalid,
+    3 + REGISTER_LATENCY cycles. Throughput: a write every 4 cycles, a read every 4 + REGISTER_LATENCY.
 
-        awvalid    |1|_______     arvalid    |1|_________
-        wvalid     ___|1|____     bus.address___|A|______
-        bus.write  _______|1|     bus.q      _______|Q|__
-        bvalid     _______|1|     rvalid     _________|1|
+        awvalid    |1|_______     arvalid    |1|_____________
+        wvalid     ___|1|____     bus.address___|A|__________
+        bus.write  _______|1|     bus.q      ___________|Q|__
+        bvalid     _______|1|     rvalid     _____________|1|
 
     All outputs are registers: nothing of the bus reaches it again in the same cycle.
 

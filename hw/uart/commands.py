@@ -3,6 +3,7 @@
 from myhdl import always, always_comb, block, concat
 
 from golden.config import log2_ceil
+from hw.register_file import REGISTER_LATENCY
 from hw.signals import bit, index_bits, unsigned, wrapping
 from hw.uart.protocol import (
     CONTROL_COMMAND,
@@ -19,8 +20,6 @@ PING, READ_REGISTERS, WRITE_REGISTERS, READ_MEMORY, WRITE_MEMORY, START, STATUS 
 OK, BAD_CRC, BAD_COMMAND, BAD_LENGTH, BAD_ADDRESS, TIMEOUT, BUSY, FRAMING = (int(item) for item in FrameStatus)
 
 IDLE, EXAMINE, JUDGE, FETCH, SHOW, LOAD, COME, TAKE, STORE, SEND, ANSWER = range(11)
-
-REGISTER_LATENCY = 2
 
 
 @block

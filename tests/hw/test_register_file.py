@@ -3,14 +3,14 @@ import random
 from gen.register_map import register_map
 from golden.config import NAMED
 from hw.ports import Control, Counters, Descriptor, RegisterBus, RunStatus
-from hw.register_file import register_file
+from hw.register_file import REGISTER_LATENCY, register_file
 from hw.signals import bit
 from tests.hw.harness import BACKENDS, flat, run
 
 MAP = register_map(NAMED["base"], build=0xDEADBEEF, clock_hz=100_000_000, bus_bits=64)
 FIELDS = [(register, field) for register in MAP.registers for field in register.fields]
 WORDS = 128
-Q_LATENCY = 2
+Q_LATENCY = REGISTER_LATENCY
 
 
 def ports():
@@ -37,7 +37,7 @@ def play(backend, cycles):
         held |= {"bus_write": 0} | cycle
         for name in names:
             columns[name].append(held[name])
-    trace = run(register_file, ports(), columns, ["bus_q", *driven], backend, {"registers": MAP.registers}, after=3)
+    trace = run(register_file, ports(), columns, ["bus_q", *driven], backend, {"registers": MAP.registers}, after=Q_LATENCY + 1)
     return trace
 
 
@@ -63,7 +63,7 @@ def test_every_register(backend):
                 continue
             if register.fields[0].access == "pulse":
                 ones = data & mask
-                pulses[len(cycles)] = {port(field): ones >> field.low & 1 for field in register.fields}
+                pulses[len(cycles) + 1] = {port(field): ones >> field.low & 1 for field in register.fields}
             stored[index] = stored[index] & ~mask | data & mask
         for index in range(WORDS):
             value = 0
@@ -93,6 +93,6 @@ def test_position_is_signed_and_reset_clears(backend):
     index = MAP.address("descriptor.q_position") // 4
     write = {"bus_write": 1, "bus_address": index, "bus_data": 0xFFFFFFFE, "bus_strobe": 15}
     later = write | {"bus_data": 0x80000000}
-    trace = play(backend, [{"reset": 1}, {"reset": 0} | write, {}, {"reset": 1}, {"reset": 0} | later, {}, {}, {}])
-    assert trace["descriptor_q_position"][2:7] == [-2, -2, 0, -(1 << 31), -(1 << 31)]
-    assert trace["bus_q"][4:8] == [0xFFFFFFFE, 0xFFFFFFFE, 0, 0x80000000]
+    trace = play(backend, [{"reset": 1}, {"reset": 0} | write, {}, {}, {"reset": 1}, {"reset": 0} | later, {}, {}, {}, {}])
+    assert trace["descriptor_q_position"][3:9] == [-2, -2, 0, 0, -(1 << 31), -(1 << 31)]
+    assert trace["bus_q"][6:11] == [0xFFFFFFFE, 0xFFFFFFFE, 0, 0, 0x80000000]
