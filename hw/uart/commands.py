@@ -32,10 +32,10 @@ def commands(
     Latency: three cycles to the verdict. Throughput: three cycles a byte written and one a word; a byte read as it is
     taken, and memory_latency + 1 cycles a word. Both are less than the line takes.
 
-    Ports: clk, reset; request, ended, error, payload_address, payload: see frame_reader, whose resume is done; send,
-    status, left, data, data_valid, take, done: see frame_writer; bus: RegisterBus; busy: memory is not to be used;
-    memory_write, memory_address, memory_data: write a word; memory_q: the word at memory_address, memory_latency
-    cycles later.
+    Ports: clk, reset; request, ended, error, payload_address, payload: see frame_reader, whose resume is done; request
+    stays as it is from two cycles before ended; send, status, left, data, data_valid, take, done: see
+    frame_writer, takes are two cycles apart at least; bus: RegisterBus; busy: memory is not to be used; memory_write,
+    memory_address, memory_data: write a word; memory_q: the word at memory_address, memory_latency cycles later.
 
     Parameters: memory_latency: at least 1. The word's width is that of memory_data, 2 bytes or more.
     """
@@ -53,17 +53,27 @@ def commands(
     address, beyond = wrapping(address_bits), unsigned(max(address_bits, len(left)) + 1)
     word = unsigned(held_bits)
     waited = unsigned(fetch_cycles.bit_length())
-    of_memory, ends_word = bit(), bit()
+    # Registers, since much hangs on them, and what they follow from has been there for long.
+    of_memory, of_registers, pings, starts, asks_status, plain, unknown, writes = (bit() for _ in range(8))
+    ends_word, last, passes, moves = (bit() for _ in range(4))
     empty, has_address, far, misaligned, odd_length = (bit() for _ in range(5))
     outside, bad_length, bad_address = (bit() for _ in range(3))
     fault = unsigned(len(status))
 
-    @always_comb
+    @always(clk.posedge)
     def kind():
         of_memory.next = request.command == READ_MEMORY or request.command == WRITE_MEMORY
+        of_registers.next = request.command != READ_MEMORY and request.command != WRITE_MEMORY
+        pings.next = request.command == PING
+        starts.next = request.command == START
+        asks_status.next = request.command == STATUS
+        plain.next = request.command == PING or request.command == START or request.command == STATUS
+        unknown.next = request.command > STATUS
+        writes.next = request.command == WRITE_REGISTERS or request.command == WRITE_MEMORY
 
-    @always_comb
+    @always(clk.posedge)
     def word_end():
+        last.next = left == 1
         if of_memory:
             ends_word.next = address[word_shift:] == (1 << word_shift) - 1
         else:
@@ -71,7 +81,7 @@ def commands(
 
     @always_comb
     def verdict():
-        if request.command == PING or request.command == START or request.command == STATUS:
+        if plain:
             bad_length.next = not empty
             bad_address.next = has_address
         else:
@@ -102,7 +112,7 @@ def commands(
     def judge():
         if error != OK:
             fault.next = error
-        elif request.command > STATUS:
+        elif unknown:
             fault.next = BAD_COMMAND
         elif bad_length:
             fault.next = BAD_LENGTH
@@ -118,11 +128,7 @@ def commands(
         if reset:
             state.next = IDLE
             status.next = OK
-            left.next = 0
-            address.next = 0
         elif state == IDLE:
-            address.next = request.address[address_bits:]
-            left.next = request.length[len(left) :]
             if ended:
                 state.next = EXAMINE
         elif state == EXAMINE:
@@ -130,18 +136,9 @@ def commands(
         elif state == JUDGE:
             status.next = fault
             state.next = SEND
-            if fault != OK:
-                left.next = 0
-            elif request.command == PING:
-                address.next = IDENTITY
-                left.next = IDENTITY_BYTES
-            elif request.command == STATUS:
-                address.next = STATUS_STATE
-                left.next = 4
-            elif request.command == START:
-                address.next = CONTROL_COMMAND
+            if fault == OK and starts:
                 state.next = STORE
-            elif request.command == WRITE_REGISTERS or request.command == WRITE_MEMORY:
+            elif fault == OK and writes:
                 state.next = LOAD
         elif state == SEND:
             waited.next = 0
@@ -156,32 +153,62 @@ def commands(
                 state.next = SHOW
         elif state == SHOW:
             waited.next = 0
-            if take:
-                address.next = address + 1
-                left.next = left - 1
-                if left == 1:
-                    state.next = ANSWER
-                elif ends_word:
-                    state.next = FETCH
+            if take and last:
+                state.next = ANSWER
+            elif take and ends_word:
+                state.next = FETCH
         elif state == LOAD:
             state.next = COME
         elif state == COME:
             state.next = TAKE
         elif state == TAKE:
-            left.next = left - 1
             if ends_word:
                 state.next = STORE
             else:
-                address.next = address + 1
                 state.next = LOAD
         elif state == STORE:
-            address.next = address + 1
             if left == 0:
                 state.next = SEND
             else:
                 state.next = LOAD
         elif done:
             state.next = IDLE
+
+    @always_comb
+    def steps():
+        passes.next = (state == SHOW and take) or state == TAKE
+        moves.next = (state == SHOW and take) or (state == TAKE and not ends_word) or state == STORE
+
+    @always(clk.posedge)
+    def place():
+        if reset:
+            address.next = 0
+        elif state == IDLE:
+            address.next = request.address[address_bits:]
+        elif state == JUDGE and plain:
+            if pings:
+                address.next = IDENTITY
+            elif asks_status:
+                address.next = STATUS_STATE
+            else:
+                address.next = CONTROL_COMMAND
+        elif moves:
+            address.next = address + 1
+
+    @always(clk.posedge)
+    def count():
+        if reset:
+            left.next = 0
+        elif state == IDLE:
+            left.next = request.length[len(left) :]
+        elif state == JUDGE and fault != OK:
+            left.next = 0
+        elif state == JUDGE and pings:
+            left.next = IDENTITY_BYTES
+        elif state == JUDGE and asks_status:
+            left.next = 4
+        elif passes:
+            left.next = left - 1
 
     @always(clk.posedge)
     def hold():
@@ -209,9 +236,9 @@ def commands(
         bus.address.next = address[register_bits:2]
         bus.data.next = word[held_bits : held_bits - 32]
         bus.strobe.next = 0xF
-        bus.write.next = state == STORE and not of_memory
+        bus.write.next = state == STORE and of_registers
         memory_address.next = address[len(memory_address) + word_shift : word_shift]
         memory_data.next = word[held_bits : held_bits - word_bits]
         memory_write.next = state == STORE and of_memory
 
-    return kind, word_end, verdict, extent, examine, judge, execute, hold, answer, ports
+    return kind, word_end, verdict, extent, examine, judge, execute, steps, place, count, hold, answer, ports

@@ -11,7 +11,7 @@ from hw.signals import bit, unsigned
 from hw.uart.crc32 import crc32
 from hw.uart.protocol import MAX_PAYLOAD, REQUEST, RESYNC_BITS, TIMEOUT_BITS, Command, FrameStatus
 
-HUNT, HEADER, LENGTH, PAYLOAD, CHECK, VERDICT, RESYNC, ENDED = range(8)
+HUNT, HEADER, LOOK, LENGTH, PAYLOAD, CHECK, VERDICT, RESYNC, ENDED = range(9)
 HEADER_BYTES, CRC_BYTES = 7, 4
 
 OK, BAD_CRC, BAD_LENGTH, TIMEOUT, FRAMING = (
@@ -39,7 +39,7 @@ def frame_reader(
 ):
     """Find a request in a stream of bytes, check it, and hold it until it is answered.
 
-    Latency: ended comes 10 cycles after the last byte; after a frame that could not be followed, when the line has
+    Latency: ended comes 11 cycles after the last byte; after a frame that could not be followed, when the line has
     been idle for RESYNC_BITS; TIMEOUT_BITS after the last byte of one that is not complete. Throughput: a byte in 10
     cycles.
 
@@ -50,10 +50,11 @@ def frame_reader(
     request is answered, look for another; request: Request; ended, error: it is complete or given up, and why
     (FrameStatus), until resume; payload_address, payload: a byte of the buffer, 2 cycles later.
     """
-    state = unsigned(3)
+    state = unsigned(4)
     left = unsigned(MAX_PAYLOAD.bit_length())  # bytes of this part of the frame
-    quiet = unsigned((TIMEOUT_BITS + 1).bit_length())  # ticks since the line was last active, no more than count
+    quiet = unsigned((TIMEOUT_BITS + 2).bit_length())  # ticks since the line was last active, no more than matter
     clear, working, whole, crc_byte = bit(), bit(), bit(), unsigned(8)
+    idle, timed_out, too_long, has_payload, checked, right = (bit() for _ in range(6))
     store, place, from_ram = bit(), unsigned(len(payload_address)), unsigned(8)
 
     @always_comb
@@ -68,8 +69,23 @@ def frame_reader(
     def count():
         if active or state == HUNT:
             quiet.next = 0
-        elif tick and quiet <= TIMEOUT_BITS:
-            quiet.next = quiet + 1
+            idle.next = False
+            timed_out.next = False
+        else:
+            idle.next = quiet > RESYNC_BITS
+            timed_out.next = quiet > TIMEOUT_BITS
+            if tick and not timed_out:
+                quiet.next = quiet + 1
+
+    # Registers, so that a state hangs on single bits.
+    @always(clk.posedge)
+    def look():
+        too_long.next = request.length > MAX_PAYLOAD
+        has_payload.next = request.length != 0 and (
+            request.command == WRITE_REGISTERS or request.command == WRITE_MEMORY
+        )
+        checked.next = state == VERDICT and not working
+        right.next = whole
 
     @always(clk.posedge)
     def follow():
@@ -85,21 +101,23 @@ def frame_reader(
             if resume:
                 state.next = HUNT
         elif state == RESYNC:
-            if quiet > RESYNC_BITS:
+            if idle:
                 state.next = ENDED
+        elif state == LOOK:
+            state.next = LENGTH
         elif state == LENGTH:
-            if request.length > MAX_PAYLOAD:
+            if too_long:
                 error.next = BAD_LENGTH
                 state.next = RESYNC
-            elif request.length != 0 and (request.command == WRITE_REGISTERS or request.command == WRITE_MEMORY):
+            elif has_payload:
                 left.next = request.length[len(left) :]
                 state.next = PAYLOAD
             else:
                 left.next = CRC_BYTES
                 state.next = CHECK
         elif state == VERDICT:
-            if not working:
-                if whole:
+            if checked:
+                if right:
                     state.next = ENDED
                 else:
                     error.next = BAD_CRC
@@ -107,14 +125,14 @@ def frame_reader(
         elif framing:
             error.next = FRAMING
             state.next = RESYNC
-        elif quiet > TIMEOUT_BITS:
+        elif timed_out:
             error.next = TIMEOUT
             state.next = ENDED
         elif valid:
             left.next = left - 1
             if left == 1:
                 if state == HEADER:
-                    state.next = LENGTH
+                    state.next = LOOK
                 elif state == PAYLOAD:
                     left.next = CRC_BYTES
                     state.next = CHECK
@@ -129,7 +147,7 @@ def frame_reader(
             request.command.next = request.length[8:]
 
     return (
-        flags, count, follow, fields,
+        flags, count, look, follow, fields,
         crc32(clk, clear, valid, data, working, crc_byte, whole),
         ram(clk, store, place, data, payload_address, from_ram, MAX_PAYLOAD),
         delay(clk, from_ram, payload, 1),  # block RAM is slow, and what takes the byte is far away

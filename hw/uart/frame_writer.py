@@ -16,8 +16,9 @@ def frame_writer(clk, reset, send, status, left, data, data_valid, take, sent, s
     Latency: a cycle to the first byte. Throughput: a byte in 9 cycles, if the payload is there.
 
     Ports: clk, reset; send: begin a response, while none is under way; status: until done; left: bytes of the payload
-    that have not been taken, at first its length; data, data_valid: the next of them; take: it is taken; sent,
-    sent_valid, sent_ready: see uart_transmitter; done: its last byte is taken.
+    that have not been taken, at first its length; data, data_valid: the next of them, until a cycle after take; take: it
+    has been taken in the cycle before; sent, sent_valid, sent_ready: see uart_transmitter; done: the last byte has been
+    taken in the cycle before.
     """
     state, step = unsigned(2), unsigned(2)
     working, crc_byte, whole, feed, fed = bit(), unsigned(8), bit(), bit(), unsigned(8)
@@ -45,8 +46,11 @@ def frame_writer(clk, reset, send, status, left, data, data_valid, take, sent, s
             sent.next = crc_byte
         sent_valid.next = there
         feed.next = sent_ready and there
-        take.next = sent_ready and there and state == PAYLOAD
-        done.next = sent_ready and there and state == CHECK and step == 3
+
+    @always(clk.posedge)
+    def tell():
+        take.next = feed and state == PAYLOAD and not reset
+        done.next = feed and state == CHECK and step == 3 and not reset
 
     @always_comb
     def have():
@@ -74,4 +78,4 @@ def frame_writer(clk, reset, send, status, left, data, data_valid, take, sent, s
             else:
                 step.next = step + 1
 
-    return choose, offer, have, follow, crc32(clk, send, feed, fed, working, crc_byte, whole)
+    return choose, offer, tell, have, follow, crc32(clk, send, feed, fed, working, crc_byte, whole)

@@ -159,7 +159,7 @@ def test_a_length_beyond_the_buffer(command, length, backend):
     stream = [*request(command, 0, length), *rng.randbytes(30), *request(0), pause(RESYNC_BITS - 1), *request(1)]
     found, after = read([stream, request(6)], backend)
     assert found.error == FrameStatus.BAD_LENGTH
-    assert RESYNC_BITS <= found.ticks <= RESYNC_BITS + 2
+    assert RESYNC_BITS <= found.ticks <= RESYNC_BITS + 3
     assert (after.error, after.command) == (0, 6)
 
 
@@ -170,7 +170,7 @@ def test_resynchronises_when_the_line_is_idle(backend):
     short, after = RESYNC_BITS - 1, request(6)
     found = read([[*wrong, pause(short), *request(1), pause(short), FRAMING, pause(short), 1], after], backend)
     assert [(item.error, item.command) for item in found] == [(FrameStatus.BAD_CRC, 0), (0, 6)]
-    assert RESYNC_BITS <= found[0].ticks <= RESYNC_BITS + 2
+    assert RESYNC_BITS <= found[0].ticks <= RESYNC_BITS + 3
 
 
 @BACKENDS
@@ -182,7 +182,7 @@ def test_a_frame_cut_short(cut, backend):
     found = read([frame[:cut], [*frame[:cut], short, *frame[cut:]], [*frame[:cut], short, frame[cut]], frame], backend)
     last = FrameStatus.OK if cut == 15 else FrameStatus.TIMEOUT
     assert [item.error for item in found] == [FrameStatus.TIMEOUT, 0, last, 0]
-    assert TIMEOUT_BITS <= found[0].ticks <= TIMEOUT_BITS + 3
+    assert TIMEOUT_BITS <= found[0].ticks <= TIMEOUT_BITS + 4
     assert found[1].payload == found[3].payload == b"abcd"
 
 
@@ -193,7 +193,7 @@ def test_a_wrong_stop_bit_in_a_frame(place, backend):
     stream = [*frame[:place], FRAMING, *frame[place + 1 :]]
     found, after = read([stream, frame], backend)
     assert (found.error, after.error) == (FrameStatus.FRAMING, 0)
-    assert RESYNC_BITS <= found.ticks <= RESYNC_BITS + 2
+    assert RESYNC_BITS <= found.ticks <= RESYNC_BITS + 3
 
 
 @BACKENDS
@@ -206,7 +206,7 @@ def test_ignores_what_comes_before_the_answer(backend):
     def send(frame):
         for value in frame:
             yield {"valid": 1, "data": value, "resume": 0}
-            for _ in range(10):
+            for _ in range(11):
                 seen = yield {"valid": 0}
         return seen
 
@@ -244,7 +244,7 @@ def test_reset_in_a_frame(backend):
         for stream in (frame[:1], frame[:5], frame[:12], frame[:-1], frame, wrong):
             for value in stream:
                 yield {"reset": 0, "valid": 1, "data": value}
-                for _ in range(10):
+                for _ in range(11):
                     yield {"valid": 0}
             yield {"reset": 1}
             seen = yield {"reset": 0}
@@ -252,7 +252,7 @@ def test_reset_in_a_frame(backend):
             for value in frame:
                 seen = yield {"valid": 1, "data": value}
                 assert not seen["ended"]
-                for _ in range(10):
+                for _ in range(11):
                     seen = yield {"valid": 0}
             assert seen["ended"] and seen["error"] == 0 and seen["request_address"] == 0x100
             yield {"resume": 1}

@@ -27,7 +27,7 @@ def write(responses, backend, idle=False, stalls=False, reset_after=None):
         yield {"reset": 1, "sent_ready": 0, "data_valid": 0, "send": 0}
         yield {"reset": 0}
         for number, (status, payload) in enumerate(responses):
-            out, left = bytearray(), list(payload)
+            out, left, taken = bytearray(), list(payload), False
             seen = yield {"send": 0}
             assert not seen["sent_valid"] and not seen["done"]
             yield {"send": 1, "status": status, "left": len(left), "sent_ready": 0}
@@ -37,8 +37,9 @@ def write(responses, backend, idle=False, stalls=False, reset_after=None):
                 inputs = {"send": 0, "left": len(left), "data_valid": int(there), "sent_ready": ready}
                 seen = yield inputs | {"data": left[0] if there else rng.getrandbits(8)}
                 if seen["take"]:
-                    assert there and ready
+                    assert taken
                     left.pop(0)
+                taken = there and ready
                 if ready and seen["sent_valid"]:
                     out.append(seen["sent"])
                 if seen["done"] or (number == 0 and len(out) == reset_after):
