@@ -6,6 +6,7 @@ from itertools import pairwise
 from myhdl import always, always_comb, block
 
 from hw.delay import delay
+from hw.gating import gate, or_of
 from hw.register_memory import register_memory
 from hw.signals import bit, copy, join, to_signed, unsigned
 
@@ -223,20 +224,6 @@ def place_part(rest, bits, word, low):
 
 
 @block
-def gate(clk, chosen, word, gated):
-    """gated = word where chosen, or 0, a cycle later: the clear of a flip-flop, and no logic."""
-
-    @always(clk.posedge)
-    def take():
-        if chosen:
-            gated.next = word
-        else:
-            gated.next = 0
-
-    return take
-
-
-@block
 def where(chosen, word, result):
     """result = word where chosen, or 0. Combinational."""
 
@@ -251,23 +238,9 @@ def where(chosen, word, result):
 
 @block
 def gather(clk, words, result):
-    """result: OR of a list of words, a cycle later."""
-    instances, total = [], words[0]
-    for word in words[1:]:
-        rest, total = total, unsigned(len(result))
-        instances.append(either(rest, word, total))
-    return instances, delay(clk, total, result, 1)
-
-
-@block
-def either(a, b, result):
-    """result = a | b. Combinational."""
-
-    @always_comb
-    def combine():
-        result.next = a | b
-
-    return combine
+    """result = OR of a list of words, a cycle later."""
+    total = unsigned(len(result))
+    return or_of(words, total), delay(clk, total, result, 1)
 
 
 @block

@@ -36,7 +36,7 @@ def run_control(
 
     @always_comb
     def accept_start():
-        accept.next = start and not busy and not reset
+        accept.next = start and not busy  # with reset, which goes before it, nothing comes of it
 
     # Registers, since what follows from them is far apart.
     @always(clk.posedge)

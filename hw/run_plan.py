@@ -7,7 +7,8 @@ from golden.config import log2_ceil
 from golden.job import MAX_GROUP, MAX_HEADS
 from hw.delay import delay
 from hw.divider import divider
-from hw.signals import bit, index_bits, round_up, signed, unsigned, wrapping
+from hw.gating import gate, or_of
+from hw.signals import any_of, bit, copy, index_bits, round_up, signed, to_signed, unsigned, wrapping
 
 # Products in the order in which they are computed, one a cycle: those that the run needs.
 STEPS = 17
@@ -16,7 +17,8 @@ STEPS = 17
     Q_HEADS, K_HEADS, V_HEADS, O_HEADS, STATE_HEADS, SCRATCH, BEGIN, K_BEGIN, V_BEGIN,
 ) = range(STEPS)  # fmt: skip
 ENDS = SCRATCH + 1 - Q_ROWS  # of them say where operands end
-ALWAYS = 1 << Q_ROWS | 1 << K_ROWS | 1 << V_ROWS | 1 << O_ROWS
+ALWAYS_LATER = 1 << K_ROWS | 1 << V_ROWS | 1 << O_ROWS  # after the first, Q_ROWS
+GROUPED_LATER = 1 << POSITION | 1 << WINDOW | 1 << Q_ROWS | ALWAYS_LATER  # after ROWS
 
 
 class Plan:
@@ -63,11 +65,15 @@ def run_plan(
     bits, row_bits = len(product), len(plan.rows)
     a_bits = max(len(run.window), len(faults.heads)) + 1
     b_bits = max(address_bits, len(run.group), len(run.q_rows)) + 1
-    pending, rest, picked, arrived = (unsigned(STEPS) for _ in range(4))
+    # The product of this cycle, one hot, those after it, and without the first of them.
+    now, later, rest, picked, arrived = (unsigned(STEPS) for _ in range(5))
     less = wrapping(STEPS)
-    optional, grouped_steps = unsigned(10), unsigned(3)
+    optional = unsigned(10)
     many, grouped, dividing = bit(), bit(), unsigned(4)
+    a_word, b_word = unsigned(a_bits), unsigned(b_bits)
     a, b, signed_product = signed(a_bits), signed(b_bits), signed(bits)
+    query_factor, position_factor, window_factor, query_steps, key_steps = (signed(a_bits) for _ in range(5))
+    head_steps, kv_head_steps, tile_factor, begin_factor = (signed(a_bits) for _ in range(4))
     far, load_1, divide, last_step = (bit() for _ in range(4))
     heads, q_rows = unsigned(MAX_HEADS.bit_length()), unsigned(MAX_HEADS.bit_length())
     low_key, tiles, last_tile = signed(a_bits), unsigned(length_bits), wrapping(length_bits)
@@ -75,11 +81,11 @@ def run_plan(
 
     @always_comb
     def control():
-        less.next = pending - 1
+        less.next = later - 1
         grouped.next = descriptor.group > 1
         many.next = descriptor.heads > 1
         divide.next = dividing != 0 and not load_1
-        rest.next = pending & less
+        rest.next = later & less
         heads.next = faults.heads
         q_rows.next = run.q_rows
         ends.next = arrived[SCRATCH + 1 : Q_ROWS]
@@ -92,98 +98,72 @@ def run_plan(
             descriptor.windowed, descriptor.windowed, descriptor.windowed, descriptor.naive, many and descriptor.state,
             many, many, many, many, descriptor.state,
         )  # fmt: skip
-        grouped_steps.next = concat(grouped, grouped, grouped)
 
     @always_comb
     def end_of_steps():
-        last_step.next = dividing == 0 and pending != 0 and rest == 0
+        last_step.next = dividing == 0 and now != 0 and later == 0
 
     @always(clk.posedge)
     def steps():
         if reset:
-            pending.next = 0
+            now.next = 0
+            later.next = 0
             dividing.next = 0
             picked.next = 0
             arrived.next = 0
         else:
             if load:
-                pending.next = (optional << STATE_ROWS) | ALWAYS | grouped_steps
+                now.next = 1 << Q_ROWS
+                later.next = (optional << STATE_ROWS) | ALWAYS_LATER
                 dividing.next = 0
                 if grouped:
+                    now.next = 1 << ROWS
+                    later.next = (optional << STATE_ROWS) | GROUPED_LATER
                     dividing.next = latency.DIVIDE
             elif dividing != 0:
                 dividing.next = dividing - 1
             else:
-                pending.next = rest
+                now.next = later ^ rest
+                later.next = rest
             picked.next = 0
             if dividing == 0:
-                picked.next = pending ^ rest
+                picked.next = now
             arrived.next = picked
 
-    @always(clk.posedge)
-    def operands():
-        far.next = False
-        if pending[ROWS]:
-            a.next = run.n_q
-            b.next = run.group
-        elif pending[POSITION]:
-            a.next = run.q_position
-            b.next = run.group
-        elif pending[WINDOW]:
-            a.next = run.window - 1
-            b.next = run.group
-        elif pending[Q_ROWS]:
-            a.next = run.n_q - 1
-            b.next = run.q_stride
-            far.next = faults.q_stride_far
-        elif pending[K_ROWS]:
-            a.next = run.n_kv - 1
-            b.next = run.k_stride
-            far.next = faults.k_stride_far
-        elif pending[V_ROWS]:
-            a.next = run.n_kv - 1
-            b.next = run.v_stride
-            far.next = faults.v_stride_far
-        elif pending[O_ROWS]:
-            a.next = run.n_q - 1
-            b.next = run.o_stride
-            far.next = faults.o_stride_far
-        elif pending[STATE_ROWS]:
-            a.next = run.n_q - 1
-            b.next = run.state_stride
-            far.next = faults.state_stride_far
-        elif pending[Q_HEADS]:
-            a.next = faults.heads - 1
-            b.next = run.q_head_stride
-            far.next = faults.q_head_stride_far
-        elif pending[K_HEADS]:
-            a.next = plan.kv_heads - 1
-            b.next = run.k_head_stride
-            far.next = faults.k_head_stride_far
-        elif pending[V_HEADS]:
-            a.next = plan.kv_heads - 1
-            b.next = run.v_head_stride
-            far.next = faults.v_head_stride_far
-        elif pending[O_HEADS]:
-            a.next = faults.heads - 1
-            b.next = run.o_head_stride
-            far.next = faults.o_head_stride_far
-        elif pending[STATE_HEADS]:
-            a.next = faults.heads - 1
-            b.next = run.state_head_stride
-            far.next = faults.state_head_stride_far
-        elif pending[SCRATCH]:
-            a.next = tiles
-            b.next = run.q_rows
-        elif pending[BEGIN]:
-            a.next = plan.begin
-            b.next = run.group
-        elif pending[K_BEGIN]:
-            a.next = plan.begin
-            b.next = run.k_stride
-        else:
-            a.next = plan.begin
-            b.next = run.v_stride
+    # Factors less one where a product counts from the first row or head.
+    @always_comb
+    def first_factors():
+        position_factor.next = run.q_position
+        query_factor.next = run.n_q
+        window_factor.next = run.window - 1
+        query_steps.next = run.n_q - 1
+        key_steps.next = run.n_kv - 1
+        head_steps.next = faults.heads - 1
+        kv_head_steps.next = plan.kv_heads - 1
+        tile_factor.next = tiles
+        begin_factor.next = plan.begin
+
+    a_factors = (
+        (query_factor, (ROWS,)), (position_factor, (POSITION,)), (window_factor, (WINDOW,)),
+        (query_steps, (Q_ROWS, O_ROWS, STATE_ROWS)), (key_steps, (K_ROWS, V_ROWS)),
+        (head_steps, (Q_HEADS, O_HEADS, STATE_HEADS)), (kv_head_steps, (K_HEADS, V_HEADS)),
+        (tile_factor, (SCRATCH,)), (begin_factor, (BEGIN, K_BEGIN, V_BEGIN)),
+    )  # fmt: skip
+    b_factors = (
+        (run.group, (ROWS, POSITION, WINDOW, BEGIN)), (run.q_stride, (Q_ROWS,)), (run.k_stride, (K_ROWS, K_BEGIN)),
+        (run.v_stride, (V_ROWS, V_BEGIN)), (run.o_stride, (O_ROWS,)), (run.state_stride, (STATE_ROWS,)),
+        (run.q_head_stride, (Q_HEADS,)), (run.k_head_stride, (K_HEADS,)), (run.v_head_stride, (V_HEADS,)),
+        (run.o_head_stride, (O_HEADS,)), (run.state_head_stride, (STATE_HEADS,)), (run.q_rows, (SCRATCH,)),
+    )  # fmt: skip
+    strides_far = [
+        (step, getattr(faults, f"{operand}_far"))
+        for step, operand in (
+            (Q_ROWS, "q_stride"), (K_ROWS, "k_stride"), (V_ROWS, "v_stride"), (O_ROWS, "o_stride"),
+            (STATE_ROWS, "state_stride"), (Q_HEADS, "q_head_stride"), (K_HEADS, "k_head_stride"),
+            (V_HEADS, "v_head_stride"), (O_HEADS, "o_head_stride"), (STATE_HEADS, "state_head_stride"),
+        )
+    ]  # fmt: skip
+    far_steps, any_far = [bit() for _ in strides_far], bit()
 
     @always(clk.posedge)
     def multiply():
@@ -231,10 +211,17 @@ def run_plan(
         wanted,
         end_of_steps,
         steps,
-        operands,
+        first_factors,
         multiply,
         results,
         first_tile,
+        factor(clk, now, a_factors, a_word),
+        factor(clk, now, b_factors, b_word),
+        to_signed(a_word, a),
+        to_signed(b_word, b),
+        [both(now(step), far_step, here) for (step, far_step), here in zip(strides_far, far_steps, strict=True)],
+        any_of(far_steps, any_far),
+        delay(clk, any_far, far, 1),
         round_up(run.n_kv, key_shift, tiles),
         delay(clk, load, load_1, 1, reset),
         delay(clk, last_step, walk, latency.PRODUCT - 1, reset),
@@ -242,3 +229,27 @@ def run_plan(
         divider(clk, load_1, divide, heads, run.group, plan.kv_heads, remainder),
         divider(clk, load_1, divide, q_rows, run.group, plan.block_queries, plan.block_members),
     )
+
+
+@block
+def factor(clk, now, choices, word):
+    """word: the factor of the step that was `now`, one hot, a cycle ago; choices: each factor, and its steps."""
+    instances, gated = [], []
+    for value, steps in choices:
+        chosen, bits = bit(), unsigned(len(word))
+        gated.append(unsigned(len(word)))
+        instances += [
+            any_of([now(step) for step in steps], chosen), copy(value, bits), gate(clk, chosen, bits, gated[-1]),
+        ]  # fmt: skip
+    return instances, or_of(gated, word)
+
+
+@block
+def both(a, b, result):
+    """result = a and b. Combinational."""
+
+    @always_comb
+    def combine():
+        result.next = a and b
+
+    return combine

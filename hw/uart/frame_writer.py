@@ -16,9 +16,9 @@ def frame_writer(clk, reset, send, status, left, data, data_valid, take, sent, s
     Latency: a cycle to the first byte. Throughput: a byte in 9 cycles, if the payload is there.
 
     Ports: clk, reset; send: begin a response, while none is under way; status: until done; left: bytes of the payload
-    that have not been taken, at first its length; data, data_valid: the next of them, until a cycle after take; take: it
-    has been taken in the cycle before; sent, sent_valid, sent_ready: see uart_transmitter; done: the last byte has been
-    taken in the cycle before.
+    that have not been taken, at first its length; data, data_valid: the next of them, to the cycle of take; take: it
+    was taken in the cycle before; sent, sent_valid, sent_ready: see uart_transmitter; done: the last byte was taken in
+    the cycle before.
     """
     state, step = unsigned(2), unsigned(2)
     working, crc_byte, whole, feed, fed = bit(), unsigned(8), bit(), bit(), unsigned(8)

@@ -37,8 +37,8 @@ def play(backend, cycles):
         held |= {"bus_write": 0} | cycle
         for name in names:
             columns[name].append(held[name])
-    trace = run(register_file, ports(), columns, ["bus_q", *driven], backend, {"registers": MAP.registers}, after=Q_LATENCY + 1)
-    return trace
+    outputs, parameters = ["bus_q", *driven], {"registers": MAP.registers}
+    return run(register_file, ports(), columns, outputs, backend, parameters, after=Q_LATENCY + 1)
 
 
 @BACKENDS
@@ -93,6 +93,7 @@ def test_position_is_signed_and_reset_clears(backend):
     index = MAP.address("descriptor.q_position") // 4
     write = {"bus_write": 1, "bus_address": index, "bus_data": 0xFFFFFFFE, "bus_strobe": 15}
     later = write | {"bus_data": 0x80000000}
-    trace = play(backend, [{"reset": 1}, {"reset": 0} | write, {}, {}, {"reset": 1}, {"reset": 0} | later, {}, {}, {}, {}])
+    begin, again = {"reset": 0} | write, {"reset": 0} | later
+    trace = play(backend, [{"reset": 1}, begin, {}, {}, {"reset": 1}, again, {}, {}, {}, {}])
     assert trace["descriptor_q_position"][3:9] == [-2, -2, 0, 0, -(1 << 31), -(1 << 31)]
     assert trace["bus_q"][6:11] == [0xFFFFFFFE, 0xFFFFFFFE, 0, 0, 0x80000000]
