@@ -18,7 +18,8 @@ def run_control(
 ):  # fmt: skip
     """Take a descriptor, judge it, and begin the run or refuse it; count cycles, tiles and saturations.
 
-    Latency: start to begin_run, golden.latency.check. A start while busy changes nothing but status.
+    Latency: start to begin_run, golden.latency.check; what is counted to its counter, two cycles, and nothing of the
+    last busy cycle counts but itself. A start while busy changes nothing but status.
 
     Ports: clk, reset, start, busy, descriptor, status, counters: see engine; run, plan: of the run (out); walk: plan is
     complete; begin_run: the run begins; done: its last word is being taken; scored, valued: a row enters Q.K^T, P.V;
@@ -29,7 +30,7 @@ def run_control(
     ends, product, far_product = unsigned(ENDS), unsigned(product_bits(config)), bit()
     faults = Faults(config)
     remainder, refusal, verdict = unsigned(len(run.group)), unsigned(len(status.refusal)), unsigned(len(status.refusal))
-    computing = bit()
+    computing, late_scored, late_valued, late_output, late_tile, stalled = (bit() for _ in range(6))
     lanes = len(out_of_range)
     count_bits = lanes.bit_length()
     saturated, late_saturated = unsigned(count_bits), unsigned(count_bits)
@@ -71,9 +72,9 @@ def run_control(
                 status.done.next = True
             elif start and busy:
                 status.refusal.next = BUSY
-            if scored:
+            if late_scored:
                 computing.next = True
-            elif last_output:
+            elif late_output:
                 computing.next = False
 
     @always_comb
@@ -83,6 +84,15 @@ def run_control(
             if out_of_range[lane]:
                 hits[:] = hits + 1
         saturated.next = hits
+
+    # Registers, since controllers decide late in a cycle.
+    @always(clk.posedge)
+    def events():
+        late_scored.next = scored and not reset
+        late_valued.next = valued and not reset
+        late_output.next = last_output and not reset
+        late_tile.next = tile_scored and not reset
+        stalled.next = under_way and not scored and not valued and not reset
 
     @always(clk.posedge)
     def count():
@@ -99,20 +109,20 @@ def run_control(
             counters.saturations.next = 0
         elif busy:
             counters.busy.next = counters.busy + 1
-            if computing or scored:
+            if computing or late_scored:
                 counters.compute.next = counters.compute + 1
-            if scored:
+            if late_scored:
                 counters.mm1_busy.next = counters.mm1_busy + 1
-            if valued:
+            if late_valued:
                 counters.mm2_busy.next = counters.mm2_busy + 1
-            if under_way and not scored and not valued:
+            if stalled:
                 counters.memory_stall.next = counters.memory_stall + 1
-            if tile_scored:
+            if late_tile:
                 counters.tiles.next = counters.tiles + 1
             counters.saturations.next = counters.saturations + late_saturated
 
     return (
-        accept_start, pronounce, control, saturations, count,
+        accept_start, pronounce, control, saturations, events, count,
         run_registers(clk, reset, accept, descriptor, run, faults, config),
         run_plan(
             clk, reset, accept, descriptor, run, faults, plan, ends, product, far_product, remainder, walk, judge,

@@ -72,8 +72,10 @@ def run_plan(
     many, grouped, dividing = bit(), bit(), unsigned(4)
     a_word, b_word = unsigned(a_bits), unsigned(b_bits)
     a, b, signed_product = signed(a_bits), signed(b_bits), signed(bits)
-    query_factor, position_factor, window_factor, query_steps, key_steps = (signed(a_bits) for _ in range(5))
-    head_steps, kv_head_steps, tile_factor, begin_factor = (signed(a_bits) for _ in range(4))
+    row_factor, head_factor, position_factor, window_factor, tile_factor, begin_factor = (
+        signed(a_bits) for _ in range(6)
+    )
+    row_count, head_count, from_first = unsigned(length_bits), unsigned(len(faults.heads)), bit()
     far, load_1, divide, last_step = (bit() for _ in range(4))
     heads, q_rows = unsigned(MAX_HEADS.bit_length()), unsigned(MAX_HEADS.bit_length())
     low_key, tiles, last_tile = signed(a_bits), unsigned(length_bits), wrapping(length_bits)
@@ -130,23 +132,29 @@ def run_plan(
                 picked.next = now
             arrived.next = picked
 
-    # Factors less one where a product counts from the first row or head.
+    # Rows and heads are one less where a product counts from the first.
+    @always_comb
+    def counted():
+        row_count.next = run.n_q
+        if now[K_ROWS] or now[V_ROWS]:
+            row_count.next = run.n_kv
+        head_count.next = faults.heads
+        if now[K_HEADS] or now[V_HEADS]:
+            head_count.next = plan.kv_heads
+        from_first.next = not now[ROWS]
+
     @always_comb
     def first_factors():
+        row_factor.next = row_count - from_first
+        head_factor.next = head_count - 1
         position_factor.next = run.q_position
-        query_factor.next = run.n_q
         window_factor.next = run.window - 1
-        query_steps.next = run.n_q - 1
-        key_steps.next = run.n_kv - 1
-        head_steps.next = faults.heads - 1
-        kv_head_steps.next = plan.kv_heads - 1
         tile_factor.next = tiles
         begin_factor.next = plan.begin
 
     a_factors = (
-        (query_factor, (ROWS,)), (position_factor, (POSITION,)), (window_factor, (WINDOW,)),
-        (query_steps, (Q_ROWS, O_ROWS, STATE_ROWS)), (key_steps, (K_ROWS, V_ROWS)),
-        (head_steps, (Q_HEADS, O_HEADS, STATE_HEADS)), (kv_head_steps, (K_HEADS, V_HEADS)),
+        (row_factor, (ROWS, Q_ROWS, K_ROWS, V_ROWS, O_ROWS, STATE_ROWS)), (position_factor, (POSITION,)),
+        (window_factor, (WINDOW,)), (head_factor, (Q_HEADS, K_HEADS, V_HEADS, O_HEADS, STATE_HEADS)),
         (tile_factor, (SCRATCH,)), (begin_factor, (BEGIN, K_BEGIN, V_BEGIN)),
     )  # fmt: skip
     b_factors = (
@@ -211,6 +219,7 @@ def run_plan(
         wanted,
         end_of_steps,
         steps,
+        counted,
         first_factors,
         multiply,
         results,

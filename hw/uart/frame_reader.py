@@ -7,7 +7,7 @@ from myhdl import always, always_comb, block, concat
 from hw.delay import delay
 from hw.ports import Bundle
 from hw.ram import ram
-from hw.signals import bit, unsigned
+from hw.signals import bit, unsigned, wrapping
 from hw.uart.crc32 import crc32
 from hw.uart.protocol import MAX_PAYLOAD, REQUEST, RESYNC_BITS, TIMEOUT_BITS, Command, FrameStatus
 
@@ -51,10 +51,10 @@ def frame_reader(
     (FrameStatus), until resume; payload_address, payload: a byte of the buffer, 2 cycles later.
     """
     state = unsigned(4)
-    left = unsigned(MAX_PAYLOAD.bit_length())  # bytes of this part of the frame
+    left = wrapping(MAX_PAYLOAD.bit_length())  # bytes of this part of the frame
     quiet = unsigned((TIMEOUT_BITS + 2).bit_length())  # ticks since the line was last active, no more than matter
     clear, working, whole, crc_byte = bit(), bit(), bit(), unsigned(8)
-    idle, timed_out, too_long, has_payload, checked, right = (bit() for _ in range(6))
+    idle, timed_out, too_long, has_payload, checked, right, last = (bit() for _ in range(7))
     store, place, from_ram = bit(), unsigned(len(payload_address)), unsigned(8)
 
     @always_comb
@@ -94,7 +94,6 @@ def frame_reader(
             error.next = OK
         elif state == HUNT:
             error.next = OK
-            left.next = HEADER_BYTES
             if valid and data == REQUEST:
                 state.next = HEADER
         elif state == ENDED:
@@ -110,10 +109,8 @@ def frame_reader(
                 error.next = BAD_LENGTH
                 state.next = RESYNC
             elif has_payload:
-                left.next = request.length[len(left) :]
                 state.next = PAYLOAD
             else:
-                left.next = CRC_BYTES
                 state.next = CHECK
         elif state == VERDICT:
             if checked:
@@ -128,16 +125,25 @@ def frame_reader(
         elif timed_out:
             error.next = TIMEOUT
             state.next = ENDED
+        elif valid and last:
+            if state == HEADER:
+                state.next = LOOK
+            elif state == PAYLOAD:
+                state.next = CHECK
+            else:
+                state.next = VERDICT
+
+    @always(clk.posedge)
+    def bytes_left():
+        last.next = left == 1
+        if state == HUNT:
+            left.next = HEADER_BYTES
+        elif state == LENGTH and has_payload:
+            left.next = request.length[len(left) :]
+        elif state == LENGTH or (valid and last):
+            left.next = CRC_BYTES
         elif valid:
             left.next = left - 1
-            if left == 1:
-                if state == HEADER:
-                    state.next = LOOK
-                elif state == PAYLOAD:
-                    left.next = CRC_BYTES
-                    state.next = CHECK
-                else:
-                    state.next = VERDICT
 
     @always(clk.posedge)
     def fields():
@@ -147,7 +153,7 @@ def frame_reader(
             request.command.next = request.length[8:]
 
     return (
-        flags, count, look, follow, fields,
+        flags, count, look, follow, bytes_left, fields,
         crc32(clk, clear, valid, data, working, crc_byte, whole),
         ram(clk, store, place, data, payload_address, from_ram, MAX_PAYLOAD),
         delay(clk, from_ram, payload, 1),  # block RAM is slow, and what takes the byte is far away

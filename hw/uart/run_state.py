@@ -1,6 +1,6 @@
 """Runs on a memory of their own: start, end, and soft reset."""
 
-from myhdl import always, always_comb, block
+from myhdl import always, block
 
 from golden.layout import Refusal
 from hw.signals import bit, unsigned
@@ -17,14 +17,14 @@ def run_state(clk, reset, control, engine_start, engine_reset, engine_busy, engi
     A run ends complete, refused, or by a soft reset, and each end sets status.interrupt. A start while busy only sets
     status.refusal. A soft reset while idle resets the engine and clears the status; it ends no run.
 
-    Latency: control.start to engine_start, and the engine's last busy cycle to status, one cycle; a soft reset takes
+    Latency: control.start to engine_start, one cycle; the engine's last busy cycle to status, two; a soft reset takes
     SETTLE cycles.
 
         control.start |1|_______________
         engine_start  ___|1|____________
         engine_busy   _____|1 1 1|______
-        status.busy   ___|1 1 1 1 1|____
-        status.done   0 0 0 0 0 0 0|1 1
+        status.busy   ___|1 1 1 1 1 1|__
+        status.done   0 0 0 0 0 0 0 0|1
 
     Ports: clk, reset; control: Control; engine_start, engine_reset (of the memory, too), engine_busy, engine_status
     (Status): of the engine; status: RunStatus.
@@ -32,9 +32,9 @@ def run_state(clk, reset, control, engine_start, engine_reset, engine_busy, engi
     settle = unsigned(SETTLE.bit_length())
     running, ended = bit(), bit()
 
-    @always_comb
+    @always(clk.posedge)
     def end_of_run():
-        ended.next = running and not engine_start and not engine_busy
+        ended.next = running and not engine_start and not engine_busy and not ended and not reset
 
     @always(clk.posedge)
     def follow():

@@ -26,13 +26,14 @@ def given(run_, config=TINY):
 
 
 class Counts:
-    """What a run has to count, cycle by cycle."""
+    """What a run has to count, cycle by cycle, a cycle late."""
 
     def __init__(self):
         self.values, self.computing, self.saturated = dict.fromkeys(COUNTERS, 0), False, 0
+        self.late = dict.fromkeys(EVENTS, 0)
 
-    def step(self, events, out_of_range):
-        values = self.values
+    def step(self, now, out_of_range):
+        values, events, self.late = self.values, self.late, now
         values["busy"] += 1
         values["compute"] += self.computing or events["scored"]
         values["mm1_busy"] += events["scored"]

@@ -65,7 +65,7 @@ def play(backend, script, **engine):
 @pytest.mark.parametrize("cycles", [1, 2, 9])
 @pytest.mark.parametrize("refusal", [0, REFUSED])
 def test_runs(cycles, refusal, backend):
-    """busy from the cycle after start to the one after the engine's last; the end sets done or the refusal."""
+    """busy from the cycle after start to two after the engine's last; the end sets done or the refusal."""
 
     def script(world, seen):
         end = (0, int(not refusal), 1, 0, refusal)
@@ -74,7 +74,7 @@ def test_runs(cycles, refusal, backend):
         for number in range(3):
             assert state(seen) == (IDLE if number == 0 else end)
             seen = yield world.step(seen, start=1)
-            for _ in range(cycles + 2):
+            for _ in range(cycles + 3):
                 seen = yield world.step(seen)
                 assert state(seen) == (1, 0, int(number > 0), 0, 0)
             seen = yield world.step(seen)
