@@ -44,6 +44,7 @@ def loader(
     plan_load, complete, credit, room = (bit() for _ in range(4))
     k_plan, q_plan, v_plan, s_plan, k_room, q_room, v_room, s_room = (bit() for _ in range(8))
     single, ends, last_row, is_q, next_is_q = (bit() for _ in range(5))
+    next_q, more_q = bit(), bit()  # a load of Q is planned next; rows follow in the present one, which is of Q
     # The load planned next to the one whose bursts are under way.
     next_valid, next_rows, rows_left = bit(), unsigned(len(load_rows)), unsigned(len(load_rows))
     take, accepted, another, step_q, is_p, next_is_p = (bit() for _ in range(6))
@@ -80,9 +81,7 @@ def loader(
         accepted.next = read.valid and read.ready
         take.next = next_valid and (not read.valid or (read.ready and last_row))
         another.next = read.valid and read.ready and not last_row
-        step_q.next = (next_is_q and next_valid and (not read.valid or (read.ready and last_row))) or (
-            is_q and read.valid and read.ready and not last_row
-        )
+        step_q.next = (next_q and (not read.valid or (read.ready and last_row))) or (more_q and read.ready)
 
     # Loads are planned every second cycle at most. So what a plan depends on, and much depends on that, is in registers
     # that do not wait for the plan of the same cycle.
@@ -127,6 +126,7 @@ def loader(
             opening.next = True
             fenced.next = False
             next_valid.next = False
+            next_q.next = False
         else:
             if start:
                 planning.next = True
@@ -142,8 +142,10 @@ def loader(
                 fenced.next = False
             if plan_load:
                 next_valid.next = True
+                next_q.next = what == LOAD_Q
             elif take:
                 next_valid.next = False
+                next_q.next = False
 
     @always(clk.posedge)
     def next_load():
@@ -222,10 +224,14 @@ def loader(
     def requests():
         if reset:
             read.valid.next = False
+            more_q.next = False
         elif take:
             read.valid.next = True
+            more_q.next = next_q and next_rows != 1
         elif accepted and last_row:
             read.valid.next = False
+        elif another:
+            more_q.next = is_q and rows_left != 1
 
     @always(clk.posedge)
     def bursts():

@@ -48,7 +48,7 @@ def writer(
     depth, state_depth = config.output_rows, 1 << log2_ceil(config.p_rows + config.output_rows)
     words, row_shift = state_words(config), log2_ceil(config.scratch_row_words)
     data_bits, element_bits = len(leaving.lanes), len(leaving.elements)
-    entry_bits = data_bits + element_bits + len(Leaving.FLAGS) + 1
+    entry_bits = data_bits + element_bits + len(Leaving.FLAGS) + 3
     word_lanes = config.word_bytes // 2
     address_bits, state_bits = index_bits(depth), index_bits(state_depth)
     entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(entry_bits)
@@ -56,12 +56,15 @@ def writer(
     state_write, state_read = wrapping(state_bits), wrapping(state_bits)
     row_state = unsigned(len(state))
     held, queued = unsigned(depth.bit_length()), bit()  # queued: held is not 0
-    fetch, read_valid, advance, accepted, complete, pop = (bit() for _ in range(6))
+    fetch, read_valid, advance, accepted, pop = (bit() for _ in range(5))
+    # The word that is offered is the last one of a chunk of O, of a row's last chunk of O or its state, of a row of S
+    # or P. Registers, since much depends on them; all are off while no word is offered.
+    ends_chunk, ends_row, ends_stored, last_now, alone_chunk, alone_row, alone_stored = (bit() for _ in range(7))
     read_address, last_read = unsigned(address_bits), unsigned(address_bits)
     now = Leaving(config)
     word = unsigned(max(1, log2_ceil(max(words_of_entry(config), words))))
     chunk = unsigned(max(1, log2_ceil(config.max_chunks)))
-    in_state, last_word, last_next, alone = (bit() for _ in range(4))
+    in_state, last_word, last_next = bit(), bit(), bit()
     # The row after the last one may lie beyond the memory.
     o_row, s_row, state_row, offset, address = (wrapping(index_bits(config.memory_words)) for _ in range(5))
     step_o, step_state, mark, rewind, block_gone = (bit() for _ in range(5))
@@ -72,13 +75,19 @@ def writer(
 
     @always_comb
     def measure():
-        alone.next = leaving.elements <= word_lanes and not (run.state and leaving.last_chunk and not leaving.stored)
+        alone_chunk.next = (
+            leaving.elements <= word_lanes and not leaving.stored and not (run.state and leaving.last_chunk)
+        )
+        alone_row.next = (
+            leaving.elements <= word_lanes and not leaving.stored and leaving.last_chunk and not run.state
+        )
+        alone_stored.next = leaving.elements <= word_lanes and leaving.stored
 
     @always_comb
     def pack():
         entry.next = concat(
-            alone, leaving.end, leaving.last, leaving.last_final, leaving.last_chunk, leaving.stored_p, leaving.stored,
-            leaving.elements, leaving.lanes,
+            alone_stored, alone_row, alone_chunk, leaving.end, leaving.last, leaving.last_final, leaving.last_chunk,
+            leaving.stored_p, leaving.stored, leaving.elements, leaving.lanes,
         )  # fmt: skip
 
     @always_comb
@@ -98,19 +107,19 @@ def writer(
 
     @always_comb
     def move():
-        pop.next = accepted and complete
-        advance.next = read_valid and (not write.valid or (accepted and complete))
+        pop.next = write.ready and (ends_chunk or ends_stored)
+        advance.next = read_valid and (not write.valid or (write.ready and (ends_chunk or ends_stored)))
 
     @always_comb
     def events():
         fetch.next = queued and (not read_valid or advance)
-        output_pop.next = pop and not now.stored
-        stored.next = pop and now.stored
-        block_end.next = complete and now.last and (now.stored or (now.last_final and now.last_chunk))
-        run_end.next = complete and now.end and now.last_final and now.last_chunk and not now.stored
-        block_gone.next = accepted and block_end
-        step_o.next = pop and not now.stored
-        step_state.next = pop and not now.stored and now.last_chunk
+        output_pop.next = write.ready and ends_chunk
+        stored.next = write.ready and ends_stored
+        block_end.next = now.last and (ends_stored or (ends_row and now.last_final))
+        run_end.next = ends_row and now.end and now.last_final
+        block_gone.next = write.ready and now.last and (ends_stored or (ends_row and now.last_final))
+        step_o.next = write.ready and ends_chunk
+        step_state.next = write.ready and ends_row
         mark.next = now.last_final and now.last_chunk
         rewind.next = now.last_final and not now.last_chunk
 
@@ -156,18 +165,29 @@ def writer(
         if advance:
             head.next = read
 
-    # Whether the word is its entry's last one is known when the word is: much depends on it.
+    @always_comb
+    def follows():
+        if in_state:
+            last_now.next = word + 2 == words
+        elif last_word:
+            last_now.next = words == 1
+        else:
+            last_now.next = last_next and not (run.state and now.last_chunk and not now.stored)
+
     @always(clk.posedge)
     def completion():
-        if advance:
-            complete.next = read[entry_bits - 1]
+        if reset or (pop and not advance):
+            ends_chunk.next = False
+            ends_row.next = False
+            ends_stored.next = False
+        elif advance:
+            ends_chunk.next = read[entry_bits - 3]
+            ends_row.next = read[entry_bits - 2]
+            ends_stored.next = read[entry_bits - 1]
         elif accepted:
-            if in_state:
-                complete.next = word + 2 == words
-            elif last_word:
-                complete.next = words == 1
-            else:
-                complete.next = last_next and not (run.state and now.last_chunk and not now.stored)
+            ends_chunk.next = last_now and not now.stored
+            ends_row.next = last_now and not now.stored and now.last_chunk
+            ends_stored.next = last_now and now.stored
 
     @always(clk.posedge)
     def walk():
@@ -242,7 +262,7 @@ def writer(
                 counters.s_write_bytes.next = counters.s_write_bytes + amount
 
     return (
-        measure, pack, unpack, handshake, move, events, pipeline, hold, take, completion, walk, scratch, locate, drive,
+        measure, pack, unpack, handshake, move, events, pipeline, hold, take, follows, completion, walk, scratch, locate, drive,
         measured, count,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
