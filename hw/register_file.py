@@ -60,13 +60,18 @@ def register_file(clk, reset, bus, control, status, descriptor, counters, regist
         table[register.index] = register.fields[0].reset
 
     low_bits = len(bus.address) // 2
-    low, high = unsigned(1 << low_bits), unsigned(1 << len(bus.address) - low_bits)
+    lows = {register.index % (1 << low_bits): bit() for register in others}
+    highs = {register.index >> low_bits: bit() for register in others}
     address, data, strobe = unsigned(len(bus.address)), unsigned(32), unsigned(4)
     at_constant, at_stored = bit(), unsigned(4)
     instances, words, known = [], [], [at_stored]
+    for place, hit in lows.items():
+        instances.append(at_place(clk, bus.address(low_bits, 0), hit, place))
+    for place, hit in highs.items():
+        instances.append(at_place(clk, bus.address(len(bus.address), low_bits), hit, place))
     for register in others:
         chosen = bit()
-        instances.append(decode(high, low, chosen, register.index >> low_bits, register.index % (1 << low_bits)))
+        instances.append(decode(highs[register.index >> low_bits], lows[register.index % (1 << low_bits)], chosen))
         shown, written = [], []  # with the lowest bit of each
         for field in register.fields:
             bundle, _, name = field.name.partition(".")
@@ -108,8 +113,6 @@ def register_file(clk, reset, bus, control, status, descriptor, counters, regist
     @always(clk.posedge)
     def accept():
         address.next = bus.address
-        low.next = 1 << bus.address[low_bits:]
-        high.next = 1 << bus.address[:low_bits]
         at_constant.next = bus.address[:table_bits] == 0
         data.next = bus.data
         strobe.next = 0
@@ -137,12 +140,23 @@ def pieces_of(field):
 
 
 @block
-def decode(high, low, chosen, high_place, low_place):
-    """chosen: both halves of the address, one hot, are those of a register. Combinational."""
+def at_place(clk, part, hit, place):
+    """hit: part of the address was `place` in the cycle before."""
+
+    @always(clk.posedge)
+    def compare():
+        hit.next = part == place
+
+    return compare
+
+
+@block
+def decode(high, low, chosen):
+    """chosen: both halves of the address are those of a register. Combinational."""
 
     @always_comb
     def both():
-        chosen.next = high[high_place] and low[low_place]
+        chosen.next = high and low
 
     return both
 
