@@ -5,7 +5,7 @@ from __future__ import annotations
 from golden.config import EngineConfig, log2_ceil
 
 DIVIDE = 10  # heads and rows of a block by the group: load, 9 bits
-PRODUCT = 2  # of the run plan: factors chosen to product
+PRODUCT = 3  # of the run plan: factors chosen to product
 FEED = 3  # operand buffer: address to array input (block RAM, its flip-flop, mask)
 SHIFTER = 3  # rounding right shift by up to 63, two levels a stage
 SCALE = 7  # S to z: split product 3, shifter 3, round and saturate 1
@@ -14,7 +14,7 @@ MAXIMUM = 2  # tile maximum to m: ceil, compare with the running maximum
 EXP2 = 6  # m and z to p: subtract, table 2, shift 3
 SCORE_SUM = 1  # array output to S
 SUM = 1  # last level of the p adder tree to l
-RECIPROCAL = 11  # l to 1/l
+RECIPROCAL = 12  # l to 1/l
 ACCUMULATE = 1  # array output to O
 SCRATCH = 2  # z to a row of S, or p to a row of P, for memory
 OUTPUT_READ_AHEAD = 5  # O RAM address ahead of the array output: block RAM, its flip-flop, shifter

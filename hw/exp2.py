@@ -18,8 +18,10 @@ def exp2(clk, maximum, z, visible, p):
     Ports: clk; maximum: signed 21 bits, an integer; z: signed 32 bits, s20.12; visible: one bit; p: UQ1.16.
     """
     x = signed(Z_BITS + 2)
-    fraction, k = unsigned(Z_FRACTION), unsigned(len(x) - Z_FRACTION)
-    read, entry = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
+    place, k = unsigned(Z_FRACTION - 1), unsigned(len(x) - Z_FRACTION)
+    # The table's halves: choosing between block RAMs would stand in line with their slow outputs.
+    upper, upper_read, upper_entry = bit(), bit(), bit()
+    low_read, high_read, low_entry, high_entry, entry = (unsigned(P_BITS + 1) for _ in range(5))
     by_16, by_4 = unsigned(P_BITS + 1), unsigned(P_BITS + 1)
     k_read, k_entry, k_low = unsigned(5), unsigned(5), unsigned(3)
     k_last, half = bit(), bit()
@@ -32,7 +34,8 @@ def exp2(clk, maximum, z, visible, p):
 
     @always_comb
     def address():
-        fraction.next = x[Z_FRACTION:]
+        place.next = x[Z_FRACTION - 1 :]
+        upper.next = x[Z_FRACTION - 1]
         k.next = x[x_bits:Z_FRACTION]
 
     @always(clk.posedge)
@@ -42,7 +45,10 @@ def exp2(clk, maximum, z, visible, p):
             k_read.next = EXP2_ZERO
         else:
             k_read.next = k[5:]
-        entry.next = read
+        upper_read.next = upper
+        upper_entry.next = upper_read
+        low_entry.next = low_read
+        high_entry.next = high_read
         k_entry.next = k_read
         if k_entry[4]:
             by_16.next = entry >> 16
@@ -63,6 +69,13 @@ def exp2(clk, maximum, z, visible, p):
         p.next = floor + half
 
     @always_comb
+    def choose():
+        if upper_entry:
+            entry.next = high_entry
+        else:
+            entry.next = low_entry
+
+    @always_comb
     def last_place():
         if k_last:
             floor.next = by_4[:2]
@@ -71,4 +84,8 @@ def exp2(clk, maximum, z, visible, p):
             floor.next = by_4[:1]
             half.next = by_4[0]
 
-    return subtract, address, last_place, rom(clk, fraction, read, exp2_table()), shift
+    table, half_size = exp2_table(), 1 << (Z_FRACTION - 1)
+    return (
+        subtract, address, choose, last_place, shift,
+        rom(clk, place, low_read, table[:half_size]), rom(clk, place, high_read, table[half_size:]),
+    )  # fmt: skip

@@ -123,7 +123,7 @@ def run_control(
 
     return (
         accept_start, pronounce, control, saturations, events, count,
-        run_registers(clk, reset, accept, descriptor, run, faults, config),
+        run_registers(clk, accept, descriptor, run, faults, config),
         run_plan(
             clk, reset, accept, descriptor, run, faults, plan, ends, product, far_product, remainder, walk, judge,
             config,

@@ -52,7 +52,7 @@ def run_plan(
 ):
     """Work out `plan`, and for the descriptor check the products that say where operands end.
 
-    Latency: golden.latency.check - 1 from load to judge, at most 34 cycles; the last product comes two cycles before
+    Latency: golden.latency.check - 1 from load to judge, at most 35 cycles; the last product comes two cycles before
     it; with walk, three before it, plan is complete but for k_begin and v_begin.
 
     Ports: clk, reset; load: descriptor is being latched in run; descriptor: Descriptor; run: Run; faults: Faults; plan:
@@ -66,12 +66,12 @@ def run_plan(
     a_bits = max(len(run.window), len(faults.heads)) + 1
     b_bits = max(address_bits, len(run.group), len(run.q_rows)) + 1
     # The product of this cycle, one hot, those after it, and without the first of them.
-    now, later, rest, picked, arrived = (unsigned(STEPS) for _ in range(5))
+    now, later, rest, picked, multiplied, arrived = (unsigned(STEPS) for _ in range(6))
     less = wrapping(STEPS)
     optional = unsigned(10)
     many, grouped, dividing = bit(), bit(), unsigned(4)
     a_word, b_word = unsigned(a_bits), unsigned(b_bits)
-    a, b, signed_product = signed(a_bits), signed(b_bits), signed(bits)
+    a_chosen, b_chosen, a, b, signed_product = signed(a_bits), signed(b_bits), signed(a_bits), signed(b_bits), signed(bits)
     row_factor, head_factor, position_factor, window_factor, tile_factor, begin_factor = (
         signed(a_bits) for _ in range(6)
     )
@@ -112,6 +112,7 @@ def run_plan(
             later.next = 0
             dividing.next = 0
             picked.next = 0
+            multiplied.next = 0
             arrived.next = 0
         else:
             if load:
@@ -130,7 +131,8 @@ def run_plan(
             picked.next = 0
             if dividing == 0:
                 picked.next = now
-            arrived.next = picked
+            multiplied.next = picked
+            arrived.next = multiplied
 
     # Rows and heads are one less where a product counts from the first.
     @always_comb
@@ -175,6 +177,8 @@ def run_plan(
 
     @always(clk.posedge)
     def multiply():
+        a.next = a_chosen
+        b.next = b_chosen
         signed_product.next = a * b
         far_product.next = far and a != 0
 
@@ -226,11 +230,11 @@ def run_plan(
         first_tile,
         factor(clk, now, a_factors, a_word),
         factor(clk, now, b_factors, b_word),
-        to_signed(a_word, a),
-        to_signed(b_word, b),
+        to_signed(a_word, a_chosen),
+        to_signed(b_word, b_chosen),
         [both(now(step), far_step, here) for (step, far_step), here in zip(strides_far, far_steps, strict=True)],
         any_of(far_steps, any_far),
-        delay(clk, any_far, far, 1),
+        delay(clk, any_far, far, 2),
         round_up(run.n_kv, key_shift, tiles),
         delay(clk, load, load_1, 1, reset),
         delay(clk, last_step, walk, latency.PRODUCT - 1, reset),

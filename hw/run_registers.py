@@ -53,10 +53,10 @@ class Faults(Bundle):
 
 
 @block
-def run_registers(clk, reset, load, descriptor, run, faults, config):
+def run_registers(clk, load, descriptor, run, faults, config):
     """Latch the descriptor with load; the fields derived from dimensions follow one cycle later.
 
-    Ports: clk; reset: clears the fields; load: one bit; descriptor: Descriptor; run: Run, faults: Faults (out).
+    Ports: clk; load: one bit; descriptor: Descriptor; run: Run, faults: Faults (out).
     """
     dim, value_dim = (unsigned(config.max_dim.bit_length()) for _ in range(2))
     word_shift = log2_ceil(config.word_bytes)
@@ -66,7 +66,7 @@ def run_registers(clk, reset, load, descriptor, run, faults, config):
         "n_q", "n_kv", "q_rows", "group", "scale_mantissa", "scale_shift", "causal", "windowed", "overlap", "naive",
         "state",
     ):  # fmt: skip
-        instances.append(latch(clk, reset, load, getattr(descriptor, name), getattr(run, name), 0))
+        instances.append(latch(clk, load, getattr(descriptor, name), getattr(run, name), 0))
     for operand in OPERANDS:
         strides = [] if operand == "scratch" else [f"{operand}_stride", f"{operand}_head_stride"]
         used = {"state": descriptor.state, "scratch": descriptor.naive}.get(operand)
@@ -74,38 +74,36 @@ def run_registers(clk, reset, load, descriptor, run, faults, config):
             value, held = getattr(descriptor, name), getattr(run, name)
             low_bits.append(bit())
             instances += [
-                latch(clk, reset, load, value, held, word_shift),
-                beyond(clk, reset, load, value, getattr(faults, f"{name.removesuffix('_address')}_far"), config),
+                latch(clk, load, value, held, word_shift),
+                beyond(clk, load, value, getattr(faults, f"{name.removesuffix('_address')}_far"), config),
                 low(value, used, low_bits[-1], word_shift),
             ]
     for name, high in (
         ("n_q", config.max_keys), ("n_kv", config.max_keys), ("dim", config.max_dim), ("value_dim", config.max_dim),
         ("q_rows", config.max_rows), ("heads", MAX_HEADS), ("group", MAX_GROUP),
     ):  # fmt: skip
-        instances.append(outside(clk, reset, load, getattr(descriptor, name), getattr(faults, f"bad_{name}"), high))
+        instances.append(outside(clk, load, getattr(descriptor, name), getattr(faults, f"bad_{name}"), high))
     misaligned = bit()
     return (
         instances,
         any_of(low_bits, misaligned),
-        latch(clk, reset, load, descriptor.dim, dim, 0),
-        latch(clk, reset, load, descriptor.value_dim, value_dim, 0),
-        latch(clk, reset, load, descriptor.heads, faults.heads, 0),
-        latch(clk, reset, load, misaligned, faults.misaligned, 0),
-        latch_rest(clk, reset, load, descriptor, run, faults, config.max_keys),
+        latch(clk, load, descriptor.dim, dim, 0),
+        latch(clk, load, descriptor.value_dim, value_dim, 0),
+        latch(clk, load, descriptor.heads, faults.heads, 0),
+        latch(clk, load, misaligned, faults.misaligned, 0),
+        latch_rest(clk, load, descriptor, run, faults, config.max_keys),
         derive(clk, dim, value_dim, run, faults.o_words, config),
     )
 
 
 @block
-def latch(clk, reset, load, value, held, shift):
-    """held takes value, from bit `shift` up, with load, 0 with reset."""
+def latch(clk, load, value, held, shift):
+    """held takes value, from bit `shift` up, with load."""
     if isinstance(value.val, bool):
 
         @always(clk.posedge)
         def take_bit():
-            if reset:
-                held.next = False
-            elif load:
+            if load:
                 held.next = value
 
         return take_bit
@@ -114,24 +112,20 @@ def latch(clk, reset, load, value, held, shift):
 
     @always(clk.posedge)
     def take():
-        if reset:
-            held.next = 0
-        elif load:
+        if load:
             held.next = value[top:shift]
 
     return take
 
 
 @block
-def beyond(clk, reset, load, value, far, config):
+def beyond(clk, load, value, far, config):
     """far: whether a byte address or stride is as large as the memory, taken with load."""
     top = log2_ceil(config.memory_bytes)
 
     @always(clk.posedge)
     def compare():
-        if reset:
-            far.next = False
-        elif load:
+        if load:
             far.next = value[:top] != 0
 
     return compare
@@ -156,7 +150,7 @@ def low(value, used, odd, shift):
 
 
 @block
-def outside(clk, reset, load, value, bad, high):
+def outside(clk, load, value, bad, high):
     """bad: whether a value is 0 or above `high`, a power of two, taken with load."""
     top = log2_ceil(high)
 
@@ -164,9 +158,7 @@ def outside(clk, reset, load, value, bad, high):
 
         @always(clk.posedge)
         def compare_one():
-            if reset:
-                bad.next = False
-            elif load:
+            if load:
                 bad.next = value != 1
 
         return compare_one
@@ -179,9 +171,7 @@ def outside(clk, reset, load, value, bad, high):
 
     @always(clk.posedge)
     def compare():
-        if reset:
-            bad.next = False
-        elif load:
+        if load:
             # In range are high itself, and what has only bits below it, at least one.
             bad.next = value[: top + 1] != 0 or value[top] == low
 
@@ -189,7 +179,7 @@ def outside(clk, reset, load, value, bad, high):
 
 
 @block
-def latch_rest(clk, reset, load, descriptor, run, faults, max_keys):
+def latch_rest(clk, load, descriptor, run, faults, max_keys):
     """The signed position, and a window that is clamped where a longer one would not leave out more."""
     bits, longest = len(run.q_position), 2 * max_keys
     top, window_top = log2_ceil(max_keys), log2_ceil(longest)
@@ -198,13 +188,7 @@ def latch_rest(clk, reset, load, descriptor, run, faults, max_keys):
 
     @always(clk.posedge)
     def take():
-        if reset:
-            run.q_position.next = 0
-            run.window.next = 0
-            faults.bad_window.next = False
-            faults.bad_position.next = False
-            faults.bad_scale.next = False
-        elif load:
+        if load:
             run.q_position.next = descriptor.q_position[bits:].signed()
             if descriptor.window[:window_top] != 0:
                 run.window.next = longest

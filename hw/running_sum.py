@@ -1,6 +1,6 @@
 """Running row sum of the online softmax."""
 
-from myhdl import always, always_comb, block
+from myhdl import always, block
 
 from hw.ram import ram
 from hw.shifter import shifter
@@ -11,8 +11,8 @@ from hw.signals import bit, index_bits, signed, unsigned
 def running_sum(clk, read_row, row, valid, fresh, shift, addend, total, rows):
     """l = half_up(l_old >> shift) + addend for a row, with l_old = 0 where fresh.
 
-    Latency: read_row at t, fresh and shift at t+1, addend, row and valid at t+4, total at t+5 (golden.latency.SUM
-    after the addend). Throughput: one row a cycle; a row may come again after 6 cycles.
+    Latency: read_row at t, fresh at t+1, shift at t+2, addend, row and valid at t+5, total at t+6 (golden.latency.SUM
+    after the addend). Throughput: one row a cycle; a row may come again after 7 cycles.
 
     Ports: clk; read_row, row: the same row, early and with its addend; valid: write l back; fresh, shift: see
     running_maximum; addend: sum of the row's p of this tile; total: l, 16 fraction bits.
@@ -25,7 +25,7 @@ def running_sum(clk, read_row, row, valid, fresh, shift, addend, total, rows):
     old, shifted = signed(bits + 1), signed(bits + 1)
     write, write_row = bit(), unsigned(index_bits(rows))
 
-    @always_comb
+    @always(clk.posedge)
     def clear():
         if fresh:
             old.next = 0

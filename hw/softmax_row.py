@@ -111,10 +111,10 @@ def softmax_row(
         adder_tree(clk, p, total_addend, lanes),
         running_sum(
             clk,
-            later(row_top, sum_at - 4 - top_at),
+            later(row_top, sum_at - 5 - top_at),
             later(p_row, tree),
             later(p_valid, tree),
-            later(replace, sum_at - 3 - shift_at),
+            later(replace, sum_at - 4 - shift_at),
             later(rescale, sum_at - 3 - shift_at),
             total_addend,
             total,

@@ -54,7 +54,7 @@ def writer(
     entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(entry_bits)
     write_pointer, read_pointer = wrapping(address_bits), wrapping(address_bits)
     state_write, state_read = wrapping(state_bits), wrapping(state_bits)
-    row_state = unsigned(len(state))
+    row_state, state_out, state_next = unsigned(len(state)), unsigned(len(state)), wrapping(state_bits)
     held, queued = unsigned(depth.bit_length()), bit()  # queued: held is not 0
     fetch, read_valid, advance, accepted, pop = (bit() for _ in range(5))
     # The word that is offered is the last one of a chunk of O, of a row's last chunk of O or its state, of a row of S
@@ -213,8 +213,7 @@ def writer(
                     chunk.next = chunk + 1
             if state_push and run.state:
                 state_write.next = state_write + 1
-            if step_state:
-                state_read.next = state_read + 1
+            state_read.next = state_next
 
     @always(clk.posedge)
     def scratch():
@@ -222,6 +221,18 @@ def writer(
             s_row.next = run.scratch_address
         elif stored:
             s_row.next = s_row + (1 << row_shift)
+
+    # The state of the next row, once this one's has gone: a register takes block RAM's slow output.
+    @always_comb
+    def next_state():
+        if step_state:
+            state_next.next = state_read + 1
+        else:
+            state_next.next = state_read
+
+    @always(clk.posedge)
+    def take_state():
+        row_state.next = state_out
 
     @always_comb
     def locate():
@@ -262,10 +273,10 @@ def writer(
                 counters.s_write_bytes.next = counters.s_write_bytes + amount
 
     return (
-        measure, pack, unpack, handshake, move, events, pipeline, hold, take, follows, completion, walk, scratch, locate, drive,
+        measure, pack, unpack, handshake, move, events, pipeline, hold, take, follows, completion, walk, next_state, take_state, scratch, locate, drive,
         measured, count,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
-        ram(clk, state_push, state_write, state, state_read, row_state, state_depth),
+        ram(clk, state_push, state_write, state, state_next, state_out, state_depth),
         row_cursor(
             clk, begin_run, step_o, mark, rewind, run.o_address, run.o_stride, run.o_head_stride, run.n_q,
             run.group, o_row,

@@ -1,4 +1,4 @@
-"""What yosys leaves undone in a netlist for the ECP5: registers inside multiplier blocks, and where the arrays' lie.
+"""What yosys leaves undone for the ECP5: registers inside multipliers and block RAMs, and where the arrays lie.
 
 Measured on `base` (docs/boards.md): nextpnr puts a processing element's multiplier up to 60 columns from its registers
 where nearly all multipliers are in use, since it finds places for these late. With their places given, and registers
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from golden.config import EngineConfig
 
-MULTIPLIER, FLIP_FLOP = "MULT18X18D", "TRELLIS_FF"
+MULTIPLIER, BLOCK_RAM, FLIP_FLOP = "MULT18X18D", "DP16KD", "TRELLIS_FF"
 # Columns of the multipliers in each row of them, and their numbers in their group of columns; prjtrellis' database of
 # the LFE5U-85F.
 GROUPS = 4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114
@@ -36,11 +36,13 @@ def finish_netlist(path: Path, top: str, config: EngineConfig, places: bool) -> 
 
 
 def pack_registers(cells: dict[str, dict]) -> None:
-    """Move flip-flops that only copy a multiplier's operands or its product into the multiplier.
+    """Move flip-flops that only copy a block RAM's output, a multiplier's operands or its product into the block.
 
     A flip-flop stays where it feeds something else, too. One that is enabled or cleared is no copy.
     """
     nets = _Nets(cells)
+    for cell in [cell for cell in cells.values() if cell["type"] == BLOCK_RAM]:
+        _pack_word(nets, cell)
     for cell in [cell for cell in cells.values() if cell["type"] == MULTIPLIER]:
         for operand in "AB":
             _pack_operand(nets, cell, operand)
@@ -89,15 +91,33 @@ def _pack_operand(nets: _Nets, cell: dict, operand: str) -> None:
 
 
 def _pack_product(nets: _Nets, cell: dict) -> None:
-    used = {port: bits[0] for port, bits in cell["connections"].items() if port[0] == "P" and nets.loads[bits[0]]}
-    if not used or not all(nets.loads[bit] == 1 and bit in nets.copying for bit in used.values()):
-        return
+    clocks = _pack_outputs(nets, cell, "P")
+    if clocks:
+        _use_register(cell, "OUTPUT", *clocks)
+
+
+def _pack_word(nets: _Nets, cell: dict) -> None:
+    clocks = _pack_outputs(nets, cell, "DO")
+    if clocks:
+        (clock,) = clocks
+        for port in "AB":
+            assert cell["connections"][f"CLK{port}"][0] in (clock, "0"), "a word goes to a register of its own clock"
+            cell["parameters"][f"REGMODE_{port}"] = "OUTREG"
+            cell["connections"][f"OCE{port}"] = ["1"]  # wider words are of both ports
+
+
+def _pack_outputs(nets: _Nets, cell: dict, name: str) -> set[int]:
+    """Take the flip-flops behind all outputs of that name into the cell, if there is one behind each; their clock."""
+    bits = {port: bits[0] for port, bits in cell["connections"].items() if re.fullmatch(rf"{name}[AB]?\d+", port)}
+    used = {port: bit for port, bit in bits.items() if nets.loads[bit]}
+    if not all(nets.loads[bit] == 1 and bit in nets.copying for bit in used.values()):
+        return set()
     clocks = {nets.ports(nets.copying[bit])["CLK"][0] for bit in used.values()}
     for port, bit in used.items():
         after = nets.ports(nets.copying[bit])["Q"]
         nets.remove(nets.copying[bit])
         cell["connections"][port] = after
-    _use_register(cell, "OUTPUT", *clocks)
+    return clocks
 
 
 def _use_register(cell: dict, register: str, clock: int) -> None:

@@ -35,7 +35,7 @@ def test_every_dimension(name, backend):
         inputs["descriptor_value_dim"] += [value_dim, config.max_dim, 1]
     outputs = ["run_tail_elements", "faults_o_words"]
     outputs += [f"run_{operand}_{field}" for operand in ("qk", "v") for field in DERIVED]
-    ports = {"reset": bit(), "load": bit(), "descriptor": Descriptor(), "run": Run(config), "faults": Faults(config)}
+    ports = {"load": bit(), "descriptor": Descriptor(), "run": Run(config), "faults": Faults(config)}
     trace = run(run_registers, ports, inputs, outputs, backend, {"config": config})
     for index, (dim, value_dim) in enumerate(zip(dims, reversed(dims), strict=True)):
         found = {name: values[3 * index + 2] for name, values in trace.items()}
@@ -90,24 +90,22 @@ def draw(config, rng):
 @BACKENDS
 @pytest.mark.parametrize("name", ["tiny", "wide", "smallest"])
 def test_every_field_and_every_flag(name, backend):
-    """In the cycle after load, and until the next one; reset clears it."""
+    """In the cycle after load, and until the next one."""
     config, rng = CONFIGS[name], random.Random(name)
     descriptors = [draw(config, rng) for _ in range(150)]
     load = [int(rng.random() < 0.7) for _ in descriptors]
-    reset = [int(index in (60, 61)) for index in range(len(descriptors))]
     inputs = {f"descriptor_{field}": [each[field] for each in descriptors] for field in descriptors[0]}
     fields = [field for field in held(config, descriptors[0]) if field not in ("dim", "value_dim")]
-    ports = {"reset": bit(), "load": bit(), "descriptor": Descriptor(), "run": Run(config), "faults": Faults(config)}
+    ports = {"load": bit(), "descriptor": Descriptor(), "run": Run(config), "faults": Faults(config)}
     # A value beyond its limit is refused, whatever is held of it.
     mask = {name: (1 << len(signal)) - 1 for name, signal in flat(ports).items()}
-    inputs |= {"load": load, "reset": reset}
+    load[0] = 1
+    inputs |= {"load": load}
     ports_of = {field: f"{'run' if hasattr(ports['run'], field) else 'faults'}_{field}" for field in fields}
     trace = run(run_registers, ports, inputs, list(ports_of.values()), backend, {"config": config}, after=1)
-    expected = dict.fromkeys(fields, 0)
+    expected = {}
     for cycle, descriptor in enumerate(descriptors):
-        if reset[cycle]:
-            expected = dict.fromkeys(fields, 0)
-        elif load[cycle]:
+        if load[cycle]:
             expected = held(config, descriptor)
         for field in fields:
             found, bits = trace[ports_of[field]][cycle + 1], mask[ports_of[field]]

@@ -12,8 +12,8 @@ from hw.signals import bit, index_bits, unsigned
 from tests.hw.harness import BACKENDS, run
 from tests.hw.online_softmax import Row, visits
 
-LOOP = 6  # cycles after which a row may come again
-ADDEND_AT = 4  # read address to addend
+LOOP = 7  # cycles after which a row may come again
+ADDEND_AT = 5  # read address to addend
 
 
 def check(tiles, rows, lanes, bits, backend):
@@ -35,7 +35,7 @@ def check(tiles, rows, lanes, bits, backend):
         state.fresh, state.shift = fresh, shift
         state.add(addend)
         columns["read_row"][cycle] = row
-        columns["fresh"][cycle + 1], columns["shift"][cycle + 1] = fresh, shift
+        columns["fresh"][cycle + 1], columns["shift"][cycle + 2] = fresh, shift
         columns["row"][cycle + ADDEND_AT], columns["addend"][cycle + ADDEND_AT] = row, addend
         columns["valid"][cycle + ADDEND_AT] = 1
         expected.append((cycle + ADDEND_AT + latency.SUM, state.total))
