@@ -87,5 +87,6 @@ def exp2(clk, maximum, z, visible, p):
     table, half_size = exp2_table(), 1 << (Z_FRACTION - 1)
     return (
         subtract, address, choose, last_place, shift,
-        rom(clk, place, low_read, table[:half_size]), rom(clk, place, high_read, table[half_size:]),
+        rom(clk, place, low_read, table[:half_size], "exp2_low"),
+        rom(clk, place, high_read, table[half_size:], "exp2_high"),
     )  # fmt: skip

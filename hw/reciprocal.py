@@ -89,7 +89,7 @@ def reciprocal(clk, total, inverse, shift, element_bits):
         for index, distance in enumerate(LEVELS)
     ]
     late_shift = delay(clk, mantissa_shift, shift, 5)
-    return enter, levels, round_mantissa, address, rom(clk, segment, read, table), interpolate, late_shift
+    return enter, levels, round_mantissa, address, rom(clk, segment, read, table, "reciprocal"), interpolate, late_shift
 
 
 @block

@@ -4,7 +4,7 @@ from myhdl import always, block
 
 
 @block
-def rom(clk, address, q, contents):
+def rom(clk, address, q, contents, table=None):
     """q shows contents[address] one cycle later.
 
     Converted as an initialised memory instead of MyHDL's case statement, which simulators search from the top and
@@ -12,7 +12,8 @@ def rom(clk, address, q, contents):
 
     Ports: clk; address (in); q (out), unsigned.
 
-    Parameters: contents: tuple of 2**len(address) values.
+    Parameters: contents: tuple of 2**len(address) values; table: what they are, for the name of the module where several
+    tables have one size.
     """
     assert len(contents) == 1 << len(address), f"a table of {1 << len(address)} entries, not {len(contents)}"
 
