@@ -7,7 +7,7 @@ from hw.buffer_credit import buffer_credit
 from hw.load_counters import LOAD_K, LOAD_Q, LOAD_S, LOAD_V, load_counters
 from hw.row_cursor import row_cursor
 from hw.signals import bit, round_up, unsigned, wrapping
-from hw.tile_walker import EXP, MAXIMUM, SCORES, VALUES, tile_walker
+from hw.tile_walker import FLASH, MAXIMUM, SCORES, VALUES, tile_walker
 
 LOADS = KEY_SLOTS + QUERY_SLOTS + VALUE_SLOTS + SCRATCH_SLOTS  # that can be under way at once
 
@@ -63,7 +63,10 @@ def loader(
             opens_with.next = LOAD_S
         else:
             opens_with.next = LOAD_K
-        single.next = coming_phase == MAXIMUM or coming_phase == EXP or (coming_phase == SCORES and not coming_first)
+        if coming_phase == SCORES:
+            single.next = not coming_first
+        else:
+            single.next = coming_phase != FLASH and coming_phase != VALUES
 
     @always_comb
     def rooms():

@@ -20,7 +20,7 @@ def shift_bits(config):
 def reciprocal(clk, total, inverse, shift, element_bits):
     """1/l: l is normalised to an 18-bit mantissa, looked up in 512 segments and interpolated.
 
-    Latency: 12 cycles (golden.latency.RECIPROCAL): leading one 5, round 2, table 2, interpolate 3. Throughput: one
+    Latency: 11 cycles (golden.latency.RECIPROCAL): leading one 5, round 2, table 2, interpolate 2. Throughput: one
     a cycle. A total below 2**15, which no row that saw a key has, gives a meaningless result.
 
     Ports: clk; total: l, 16 fraction bits, at most 33 bits; inverse: UQ0.17, the reciprocal of l's mantissa in [1, 2);
@@ -45,9 +45,8 @@ def reciprocal(clk, total, inverse, shift, element_bits):
     rounded_shift, mantissa_shift = wrapping(len(shift)), wrapping(len(shift))
     segment = unsigned(SEGMENT_BITS)
     read = unsigned(value_bits + slope_bits)
-    value, late_value, line_value = (unsigned(value_bits) for _ in range(3))
-    slope, slope_factor = unsigned(slope_bits), unsigned(slope_bits)
-    read_remainder, remainder, remainder_factor = (unsigned(REMAINDER_BITS) for _ in range(3))
+    value, line_value, slope = unsigned(value_bits), unsigned(value_bits), unsigned(slope_bits)
+    read_remainder, remainder = unsigned(REMAINDER_BITS), unsigned(REMAINDER_BITS)
     product, line = unsigned(slope_bits + REMAINDER_BITS), unsigned(value_bits)
 
     @always_comb
@@ -74,11 +73,8 @@ def reciprocal(clk, total, inverse, shift, element_bits):
         remainder.next = read_remainder
         value.next = read[value_bits + slope_bits : slope_bits]
         slope.next = read[slope_bits:]
-        slope_factor.next = slope
-        remainder_factor.next = remainder
-        late_value.next = value
-        product.next = slope_factor * remainder_factor
-        line_value.next = late_value
+        product.next = slope * remainder
+        line_value.next = value
         if line >= (one << RECIPROCAL_GUARD):
             inverse.next = one
         else:
@@ -88,7 +84,7 @@ def reciprocal(clk, total, inverse, shift, element_bits):
         leading_one(clk, x[index], zeros[index], x[index + 1], zeros[index + 1], distance)
         for index, distance in enumerate(LEVELS)
     ]
-    late_shift = delay(clk, mantissa_shift, shift, 5)
+    late_shift = delay(clk, mantissa_shift, shift, 4)
     return enter, levels, round_mantissa, address, rom(clk, segment, read, table, "reciprocal"), interpolate, late_shift
 
 

@@ -12,8 +12,7 @@ def rom(clk, address, q, contents, table=None):
 
     Ports: clk; address (in); q (out), unsigned.
 
-    Parameters: contents: tuple of 2**len(address) values; table: what they are, for the name of the module where several
-    tables have one size.
+    Parameters: contents: tuple of 2**len(address) values; table: what they are, for the name of the module.
     """
     assert len(contents) == 1 << len(address), f"a table of {1 << len(address)} entries, not {len(contents)}"
 

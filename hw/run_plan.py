@@ -71,7 +71,8 @@ def run_plan(
     optional = unsigned(10)
     many, grouped, dividing = bit(), bit(), unsigned(4)
     a_word, b_word = unsigned(a_bits), unsigned(b_bits)
-    a_chosen, b_chosen, a, b, signed_product = signed(a_bits), signed(b_bits), signed(a_bits), signed(b_bits), signed(bits)
+    a_chosen, a, b_chosen, b = signed(a_bits), signed(a_bits), signed(b_bits), signed(b_bits)
+    signed_product = signed(bits)
     row_factor, head_factor, position_factor, window_factor, tile_factor, begin_factor = (
         signed(a_bits) for _ in range(6)
     )

@@ -41,14 +41,14 @@ def score_sequencer(
     passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones, and tiles that share fewer rows
     with the one before, are spaced so that a row comes again after ROW_LOOP cycles.
 
-    Ports: clk, reset; run: Run; tile, tile_valid: next tile's TileRecord, until tile_pop; weights_ready: see weight_feeder; q_done: a
-    block of Q is in its bank; s_done: a tile of S or P is in its slot; p_release, p_released: rows of the P buffer have
+    Ports: clk, reset; run: Run; tile, tile_valid: next tile's TileRecord, until tile_pop; weights_ready: see
+    weight_feeder; q_done: a block of Q is in its bank; s_done: a tile of S or P is in its slot; p_release, p_released: rows of the P buffer have
     become free; stored: a row of S or P has left for memory; go_scores: a pass of Q.K^T begins with the next cycle;
     tile_pop: with the go of a tile's last chunk; value_tile: the same for tiles that go on to P.V; q_release: with that
     of a block's last tile; s_release: a slot of S and P has been read; read_row, read_chunk, mask: Q buffer read
-    port; s_row: row in the slots of S and P; with them valid, scored (of Q.K^T), swap (first row of
-    its pass), first_chunk, last_chunk, pass_row (first row of a tile that goes on to P.V,
-    or the last one where they come more slowly than a row a cycle), row: RowFlags.
+    port; s_row: row in the slots of S and P; with them valid, scored (of Q.K^T), swap (first row of its pass),
+    first_chunk, last_chunk, pass_row (first row of a tile that goes on to P.V, or the last one where they come more
+    slowly than a row a cycle), row: RowFlags.
     """
     capacity, store_capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1

@@ -72,8 +72,8 @@ def tile_walker(
 
     Ports: clk; reset; start: begin with the first tile; advance: on to the next one, while valid; run: Run, plan:
     Plan, constant during a run; tile: TileRecord, rows: of its block, first: it is the first of its block and phase,
-    all while valid; coming_phase, coming_first: phase
-    and first, a cycle earlier; skip: the block will begin one tile later; next_head: the next tile is of the next KV head.
+    all while valid; coming_phase, coming_first: phase and first, a cycle earlier; skip: the block will begin one tile
+    later; next_head: the next tile is of the next KV head.
     """
     tile_keys, key_shift = config.array_keys, log2_ceil(config.array_keys)
     row_bits, key_bits = len(rows), len(tile.keys)
@@ -286,6 +286,6 @@ def tile_walker(
         first.next = at_first
 
     return (
-        constants, begin_values, add_members, next_block, skips, move, steps, walk, rows_and_phase, size, bound, rows_again,
-        record,
+        constants, begin_values, add_members, next_block, skips, move, steps, walk, rows_and_phase, size, bound,
+        rows_again, record,
     )  # fmt: skip

@@ -273,8 +273,8 @@ def writer(
                 counters.s_write_bytes.next = counters.s_write_bytes + amount
 
     return (
-        measure, pack, unpack, handshake, move, events, pipeline, hold, take, follows, completion, walk, next_state, take_state, scratch, locate, drive,
-        measured, count,
+        measure, pack, unpack, handshake, move, events, pipeline, hold, take, follows, completion, walk, next_state,
+        take_state, scratch, locate, drive, measured, count,
         ram(clk, push, write_pointer, entry, read_address, read, depth),
         ram(clk, state_push, state_write, state, state_next, state_out, state_depth),
         row_cursor(
