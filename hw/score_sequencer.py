@@ -5,6 +5,7 @@ from myhdl import always, always_comb, block
 from golden import latency
 from golden.config import QUERY_SLOTS, SCRATCH_SLOTS
 from hw.delay import delay
+from hw.row_room import row_room
 from hw.signals import bit, index_bits, place, signed, unsigned, wrapping
 from hw.tile_walker import EXP, FLASH, SCORES, VALUES
 
@@ -37,29 +38,24 @@ def score_sequencer(
     rows of S or P once, as soon as they are there.
 
     Latency: a cycle from a tile to the earliest go; go to the first row's read address, one cycle; a row a cycle from
-    there. Throughput: no gap between
-    passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones, and tiles that share fewer rows
-    with the one before, are spaced so that a row comes again after ROW_LOOP cycles.
+    there. Throughput: no gap between passes of at least latency.ROW_LOOP rows whose weights are loaded; shorter ones,
+    and tiles that share fewer rows with the one before, are spaced so that a row comes again after ROW_LOOP cycles.
 
     Ports: clk, reset; run: Run; tile, tile_valid: next tile's TileRecord, until tile_pop; weights_ready: see
-    weight_feeder; q_done: a block of Q is in its bank; s_done: a tile of S or P is in its slot; p_release, p_released: rows of the P buffer have
-    become free; stored: a row of S or P has left for memory; go_scores: a pass of Q.K^T begins with the next cycle;
-    tile_pop: with the go of a tile's last chunk; value_tile: the same for tiles that go on to P.V; q_release: with that
-    of a block's last tile; s_release: a slot of S and P has been read; read_row, read_chunk, mask: Q buffer read
-    port; s_row: row in the slots of S and P; with them valid, scored (of Q.K^T), swap (first row of its pass),
-    first_chunk, last_chunk, pass_row (first row of a tile that goes on to P.V, or the last one where they come more
-    slowly than a row a cycle), row: RowFlags.
+    weight_feeder; q_done: a block of Q is in its bank; s_done: a tile of S or P is in its slot; p_release, p_released:
+    rows of the P buffer have become free; stored: a row of S or P has left for memory; go_scores: a pass of Q.K^T
+    begins with the next cycle; tile_pop: with the go of a tile's last chunk; value_tile: the same for tiles that go on
+    to P.V; q_release: with that of a block's last tile; s_release: a slot of S and P has been read; read_row,
+    read_chunk, mask: Q buffer read port; s_row: row in the slots of S and P; with them valid, scored (of Q.K^T), swap
+    (first row of its pass), first_chunk, last_chunk, pass_row (first row of a tile that goes on to P.V, or the last one
+    where they come more slowly than a row a cycle), row: RowFlags.
     """
-    capacity, store_capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
+    loop = latency.ROW_LOOP
     all_elements = (1 << config.array_depth) - 1
     row_bits, idle_bits = len(row.row), len(tile.idle)
     left = wrapping(len(tile.streamed))  # rows of the pass that follow; of no importance without a tile
     chunk, pass_chunk = (unsigned(index_bits(config.max_chunks)) for _ in range(2))
-    # Room for rows: what has become free counts a cycle later, and what a tile takes is worked out before it is known
-    # whether it does.
-    p_free, p_sum, p_less = (wrapping(capacity.bit_length()) for _ in range(3))
-    store_free, store_sum, store_less = (wrapping(store_capacity.bit_length()) for _ in range(3))
-    p_left, store_left = unsigned(len(p_released)), bit()
+    p_freed, stores = unsigned(len(p_released)), bit()
     q_ready, s_ready = unsigned(QUERY_SLOTS.bit_length()), unsigned(SCRATCH_SLOTS.bit_length())
     q_there, s_there = bit(), bit()  # they are not 0
     bank, pass_bank, slot, pass_slot = bit(), bit(), bit(), bit()
@@ -67,7 +63,7 @@ def score_sequencer(
     go, last, last_go, tile_replay, tile_values, tile_store = (bit() for _ in range(6))
     # What a go depends on is worked out a cycle ahead: much depends on it. So a tile is settled, and may go, from the
     # second cycle on in which it is the next one.
-    settled, replay, values, store, one_row, fits = (bit() for _ in range(6))
+    settled, replay, values, store, one_row, p_fits, store_fits = (bit() for _ in range(7))
     free, chunk_first, chunk_last, apart_now = (bit() for _ in range(4))
     chunk_idle = unsigned(len(tile.idle))  # cycles to leave free before another pass of the same tile
     need, next_idle = unsigned(len(tile.idle)), unsigned(idle_bits + 1)
@@ -105,7 +101,6 @@ def score_sequencer(
         values.next = tile_values
         store.next = tile_store
         one_row.next = tile.streamed == 1
-        fits.next = (not tile_values or tile.streamed <= p_free) and (not tile_store or tile.streamed <= store_free)
         if go:
             apart_now.next = chunk_none
         else:
@@ -132,7 +127,7 @@ def score_sequencer(
             settled
             and free
             and apart_now
-            and (fits or not (replay or chunk_last))
+            and ((p_fits and store_fits) or not (replay or chunk_last))
             and ((replay and s_there) or (not replay and weights_ready and q_there))
         )
 
@@ -141,6 +136,10 @@ def score_sequencer(
         go_scores.next = go and not replay
         tile_pop.next = go and last
         value_tile.next = go and last and values
+        stores.next = go and last and store
+        p_freed.next = 0
+        if p_release:
+            p_freed.next = p_released
         q_taken.next = go and last and tile.last and not replay
         last_go.next = go and replay
 
@@ -230,37 +229,14 @@ def score_sequencer(
                 member.next = member + 1
                 last_member.next = member + 2 == run.group
 
-    @always_comb
-    def room_ahead():
-        p_sum.next = p_free + p_left
-        p_less.next = p_sum - tile.streamed
-        store_sum.next = store_free + store_left
-        store_less.next = store_sum - tile.streamed
-
     @always(clk.posedge)
-    def room_left():
+    def loaded():
         if reset:
-            p_free.next = capacity
-            p_left.next = 0
-            store_free.next = store_capacity
-            store_left.next = False
             q_ready.next = 0
             s_ready.next = 0
             q_there.next = False
             s_there.next = False
         else:
-            p_left.next = 0
-            if p_release:
-                p_left.next = p_released
-            store_left.next = stored
-            if value_tile:
-                p_free.next = p_less
-            else:
-                p_free.next = p_sum
-            if go and last and store:
-                store_free.next = store_less
-            else:
-                store_free.next = store_sum
             if q_done and not q_taken:
                 q_ready.next = q_ready + 1
                 q_there.next = True
@@ -306,7 +282,9 @@ def score_sequencer(
             slot_read.next = valid and left == 0 and row.replayed
 
     return (
-        start_values, kind, spacing, ahead, start_pass, pops, passes, rows, room_ahead, room_left, read, flags,
+        start_values, kind, spacing, ahead, start_pass, pops, passes, rows, loaded, read, flags,
+        row_room(clk, reset, tile.streamed, value_tile, p_freed, p_fits, tile_values, config.p_rows),
+        row_room(clk, reset, tile.streamed, stores, stored, store_fits, tile_store, config.output_rows),
         place(pass_bank, row.row, read_row),
         place(pass_slot, streamed, s_row),
         delay(clk, slot_read, s_release, latency.replay_read(config) - (row_gap > 0), reset),

@@ -5,6 +5,7 @@ from myhdl import always, always_comb, block
 from golden import latency
 from golden.config import log2_ceil
 from hw.queue import queue
+from hw.row_room import row_room
 from hw.signals import bit, join, unsigned, wrapping
 
 TILES = 16  # that softmax may be ahead of P.V: K runs at most the V buffer's eight tiles and the arrays' two ahead
@@ -27,7 +28,7 @@ def value_sequencer(
     next cycle; p_release, p_released: the tile's rows are being read for the last time; read_index: P buffer read port;
     with it valid, swap (first row of the pass), chunk, last_chunk, last, run_end (tile_last, tile_end).
     """
-    depth, capacity, loop = config.p_rows, config.output_rows, latency.ROW_LOOP
+    depth, loop = config.p_rows, latency.ROW_LOOP
     row_bits, idle_bits = len(tile_rows), len(tile_idle)
     flags_at, entry_bits = 2 * row_bits + idle_bits, 2 * row_bits + idle_bits + 2
     record, head = unsigned(entry_bits), unsigned(entry_bits)
@@ -41,9 +42,6 @@ def value_sequencer(
     need, next_chunk = unsigned(idle_bits), unsigned(len(chunks))
     base, index = wrapping(log2_ceil(depth)), wrapping(log2_ceil(depth))
     started = unsigned(TILES.bit_length())
-    # Room for rows: what has left counts a cycle later, and what a pass takes is worked out before it is known whether
-    # it does.
-    room, room_sum, room_less, row_left = *(wrapping(capacity.bit_length()) for _ in range(3)), bit()
     idle = unsigned(loop.bit_length())
 
     @always_comb
@@ -68,7 +66,6 @@ def value_sequencer(
 
     @always(clk.posedge)
     def ahead():
-        fits.next = finals <= room
         one_row.next = rows == 1
         # No go follows in the next cycle, so nothing here waits for it. Of a tile, the first row must be there.
         may_begin.next = ((free and idle + 1 >= need) or need == 0) and (not at_first or p_started or started != 0)
@@ -137,27 +134,15 @@ def value_sequencer(
             left.next = left - 1
             index.next = index + 1
 
-    @always_comb
-    def room_ahead():
-        room_sum.next = room + row_left
-        room_less.next = room_sum - finals
-
     @always(clk.posedge)
     def account():
         if reset:
             started.next = 0
-            room.next = capacity
-            row_left.next = False
         else:
             if p_started and not (go and at_first):
                 started.next = started + 1
             elif go and at_first and not p_started:
                 started.next = started - 1
-            row_left.next = output_pop
-            if go:
-                room.next = room_less
-            else:
-                room.next = room_sum
 
     return (
         join([tile_rows, tile_finals, tile_idle, tile_last, tile_end], record),
@@ -169,6 +154,6 @@ def value_sequencer(
         release,
         passes,
         rows_of_pass,
-        room_ahead,
         account,
+        row_room(clk, reset, finals, go, output_pop, fits, None, config.output_rows),
     )

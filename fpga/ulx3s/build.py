@@ -140,7 +140,8 @@ def _write_pll(board: Board, path: Path) -> None:
 def _configure(board: Board, place: Path, sources: list[str], seed: int) -> None:
     """Edalize's project in a folder."""
     options = [
-        *board.nextpnr, "--seed", str(seed), "--router", "router1", "--timing-allow-fail", "--report", "timing.json",
+        *board.nextpnr, "--seed", str(seed), "--placer", "static", "--router", "router1", "--timing-allow-fail",
+        "--report", "timing.json",
     ]  # fmt: skip
     edam = {
         "name": NAME,
