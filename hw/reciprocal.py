@@ -20,7 +20,7 @@ def shift_bits(config):
 def reciprocal(clk, total, inverse, shift, element_bits):
     """1/l: l is normalised to an 18-bit mantissa, looked up in 512 segments and interpolated.
 
-    Latency: 11 cycles (golden.latency.RECIPROCAL): leading one 5, round 2, table 2, interpolate 2. Throughput: one
+    Latency: 11 cycles (golden.latency.RECIPROCAL): leading one 5, round 1, table 2, interpolate 3. Throughput: one
     a cycle. A total below 2**15, which no row that saw a key has, gives a meaningless result.
 
     Ports: clk; total: l, 16 fraction bits, at most 33 bits; inverse: UQ0.17, the reciprocal of l's mantissa in [1, 2);
@@ -41,12 +41,13 @@ def reciprocal(clk, total, inverse, shift, element_bits):
     no_zeros, zero_count = (wrapping(len(shift)) for _ in range(2))
     x = [entered, *(unsigned(min(bits, MANTISSA_BITS + level)) for level in LEVELS[:-1]), normal]
     zeros = [no_zeros, *(wrapping(len(shift)) for _ in LEVELS[1:]), zero_count]
-    rounded, fraction = wrapping(MANTISSA_BITS), unsigned(MANTISSA_BITS - 1)
+    rounded, fraction = wrapping(MANTISSA_BITS), unsigned(MANTISSA_BITS - 1)  # fraction: without the leading one
     rounded_shift, mantissa_shift = wrapping(len(shift)), wrapping(len(shift))
     segment = unsigned(SEGMENT_BITS)
     read = unsigned(value_bits + slope_bits)
-    value, line_value, slope = unsigned(value_bits), unsigned(value_bits), unsigned(slope_bits)
-    read_remainder, remainder = unsigned(REMAINDER_BITS), unsigned(REMAINDER_BITS)
+    value, late_value, line_value = (unsigned(value_bits) for _ in range(3))
+    slope, slope_factor = unsigned(slope_bits), unsigned(slope_bits)
+    read_remainder, remainder, remainder_factor = (unsigned(REMAINDER_BITS) for _ in range(3))
     product, line = unsigned(slope_bits + REMAINDER_BITS), unsigned(value_bits)
 
     @always_comb
@@ -59,12 +60,12 @@ def reciprocal(clk, total, inverse, shift, element_bits):
         rounded.next = normal[:1] + normal[0]
         rounded_shift.next = top_shift - zero_count
         # Where rounding has carried out of the mantissa, there are only zeros, and no leading one.
-        fraction.next = rounded[MANTISSA_BITS - 1 :]
         mantissa_shift.next = rounded_shift + (not rounded[MANTISSA_BITS - 1])
 
     @always_comb
     def address():
-        segment.next = fraction[:REMAINDER_BITS]
+        fraction.next = rounded[MANTISSA_BITS - 1 :]
+        segment.next = rounded[MANTISSA_BITS - 1 : REMAINDER_BITS]
         line.next = line_value - (product >> REMAINDER_BITS)
 
     @always(clk.posedge)
@@ -73,8 +74,11 @@ def reciprocal(clk, total, inverse, shift, element_bits):
         remainder.next = read_remainder
         value.next = read[value_bits + slope_bits : slope_bits]
         slope.next = read[slope_bits:]
-        product.next = slope * remainder
-        line_value.next = value
+        slope_factor.next = slope
+        remainder_factor.next = remainder
+        late_value.next = value
+        product.next = slope_factor * remainder_factor
+        line_value.next = late_value
         if line >= (one << RECIPROCAL_GUARD):
             inverse.next = one
         else:

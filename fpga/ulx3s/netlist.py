@@ -44,8 +44,7 @@ def pack_registers(cells: dict[str, dict]) -> None:
     for cell in [cell for cell in cells.values() if cell["type"] == BLOCK_RAM]:
         _pack_word(nets, cell)
     for cell in [cell for cell in cells.values() if cell["type"] == MULTIPLIER]:
-        for operand in "AB":
-            _pack_operand(nets, cell, operand)
+        _pack_operands(nets, cell)
         _pack_product(nets, cell)
 
 
@@ -71,8 +70,9 @@ class _Nets:
             del self.copying[before]
 
 
-def _pack_operand(nets: _Nets, cell: dict, operand: str) -> None:
-    ports = {port: bits[0] for port, bits in cell["connections"].items() if re.fullmatch(operand + r"\d+", port)}
+def _pack_operands(nets: _Nets, cell: dict) -> None:
+    """Both or none: nextpnr has no timing of multipliers with a register at one input."""
+    ports = {port: bits[0] for port, bits in cell["connections"].items() if re.fullmatch(r"[AB]\d+", port)}
     wires = {bit for bit in ports.values() if bit not in ("0", "x")}
     if not wires or not wires <= nets.copied.keys():
         return
@@ -87,7 +87,8 @@ def _pack_operand(nets: _Nets, cell: dict, operand: str) -> None:
     for bit, name in flip_flops.items():
         if not nets.loads[bit]:
             nets.remove(name)
-    _use_register(cell, f"INPUT{operand}", *clocks)
+    for operand in "AB":
+        _use_register(cell, f"INPUT{operand}", *clocks)
 
 
 def _pack_product(nets: _Nets, cell: dict) -> None:
