@@ -236,6 +236,22 @@ def loader(
         elif another:
             more_q.next = is_q and rows_left != 1
 
+    # The port shows nothing that was never written.
+    @always(clk.posedge)
+    def addresses():
+        if reset:
+            read.address.next = 0
+            read.bytes.next = 0
+        elif take:
+            read.bytes.next = next_bytes
+            read.address.next = next_address
+            if next_is_q:
+                read.address.next = q_address
+        elif another:
+            read.address.next = sequential
+            if is_q:
+                read.address.next = q_address
+
     @always(clk.posedge)
     def bursts():
         if take:
@@ -244,23 +260,16 @@ def loader(
             is_p.next = next_is_p
             rows_left.next = next_rows - 1
             last_row.next = next_rows == 1
-            read.bytes.next = next_bytes
             stride.next = next_stride
-            read.address.next = next_address
             sequential.next = next_address + next_stride
-            if next_is_q:
-                read.address.next = q_address
         elif another:
             rows_left.next = rows_left - 1
             last_row.next = rows_left == 1
-            read.address.next = sequential
             sequential.next = sequential + stride
-            if is_q:
-                read.address.next = q_address
 
     return (
         opens, rooms, decide, plans, ahead, strobes, planner, next_load, shape, place, pointers,
-        requests, bursts,
+        requests, addresses, bursts,
         load_counters(clk, reset, walk, accepted, kind, is_p, read.bytes, k_plan, v_plan, counters),
         buffer_credit(clk, reset, run.overlap, k_plan, k_release, k_room, KEY_SLOTS),
         buffer_credit(clk, reset, run.overlap, q_plan, q_release, q_room, QUERY_SLOTS),

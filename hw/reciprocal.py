@@ -41,7 +41,7 @@ def reciprocal(clk, total, inverse, shift, element_bits):
     no_zeros, zero_count = (wrapping(len(shift)) for _ in range(2))
     x = [entered, *(unsigned(min(bits, MANTISSA_BITS + level)) for level in LEVELS[:-1]), normal]
     zeros = [no_zeros, *(wrapping(len(shift)) for _ in LEVELS[1:]), zero_count]
-    rounded, fraction = wrapping(MANTISSA_BITS), unsigned(MANTISSA_BITS - 1)  # fraction: without the leading one
+    rounded = wrapping(MANTISSA_BITS)
     rounded_shift, mantissa_shift = wrapping(len(shift)), wrapping(len(shift))
     segment = unsigned(SEGMENT_BITS)
     read = unsigned(value_bits + slope_bits)
@@ -64,13 +64,12 @@ def reciprocal(clk, total, inverse, shift, element_bits):
 
     @always_comb
     def address():
-        fraction.next = rounded[MANTISSA_BITS - 1 :]
         segment.next = rounded[MANTISSA_BITS - 1 : REMAINDER_BITS]
         line.next = line_value - (product >> REMAINDER_BITS)
 
     @always(clk.posedge)
     def interpolate():
-        read_remainder.next = fraction[REMAINDER_BITS:]
+        read_remainder.next = rounded[REMAINDER_BITS:]
         remainder.next = read_remainder
         value.next = read[value_bits + slope_bits : slope_bits]
         slope.next = read[slope_bits:]

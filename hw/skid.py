@@ -44,10 +44,13 @@ def skid(clk, reset, valid, ready, d, out_valid, out_ready, q):
     def carry():
         if ready:
             spare.next = d
-        if move:
+        # A port shows nothing that was never written.
+        if reset:
+            q.next = 0
+        elif move:
             if spare_valid:
                 q.next = spare
-            else:
+            elif valid:
                 q.next = d
 
     return moves, flow, carry

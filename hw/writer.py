@@ -51,7 +51,8 @@ def writer(
     entry_bits = data_bits + element_bits + len(Leaving.FLAGS) + 3
     word_lanes = config.word_bytes // 2
     address_bits, state_bits = index_bits(depth), index_bits(state_depth)
-    entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(entry_bits)
+    entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(entry_bits - 3)
+    head_bits = entry_bits - 3
     write_pointer, read_pointer = wrapping(address_bits), wrapping(address_bits)
     state_write, state_read = wrapping(state_bits), wrapping(state_bits)
     row_state, state_out, state_next = unsigned(len(state)), unsigned(len(state)), wrapping(state_bits)
@@ -163,7 +164,7 @@ def writer(
     @always(clk.posedge)
     def take():
         if advance:
-            head.next = read
+            head.next = read[head_bits:]
 
     @always_comb
     def follows():
