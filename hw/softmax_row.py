@@ -22,7 +22,7 @@ def softmax_row(
     """Turn a row of scores into p = 2**(z - m), m the running integer maximum, and keep m and l of each row.
 
     Latency: s to p, golden.latency.softmax; p to total, the levels of the adder tree + 1. Throughput: one row
-    in config.row_cycles, never stalls; a row may come again after 6 cycles.
+    in config.row_cycles, never stalls; a row may come again after 7 cycles.
 
     Rows of S and P that come back from memory take the same way: S in place of z, P in place of p.
 

@@ -14,7 +14,7 @@ from hw.softmax_row import softmax_row
 from tests.hw.harness import BACKENDS, pack, run, unpack
 from tests.hw.online_softmax import Row, scaled, visits
 
-LOOP = 6  # cycles after which a row may come again
+LOOP = 7  # cycles after which a row may come again
 # One, four and eight lanes; Q8.8.
 CONFIGS = {
     "one-lane": replace(NAMED["tiny"], array_keys=1, max_rows=8),

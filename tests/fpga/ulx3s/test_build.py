@@ -193,3 +193,28 @@ def test_bad_input(arguments, sentence, capsys, tmp_path, monkeypatch):
     error = capsys.readouterr().err
     assert sentence in error and len(error.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "board, slowest, limits",
+    [
+        ("ulx3s", 90, {"LUT4": 12_000, "CCU2C": 4_000, "TRELLIS_FF": 28_000, "MULT18X18D": 150, "DP16KD": 200}),
+        ("ulx3s-25f", 80, {"MULT18X18D": 28, "DP16KD": 56}),
+    ],
+)
+def test_bitstream(board, slowest, limits, tmp_path, capsys):
+    """With the real tools, one seed: it fits, closes at the board's clock, and keeps memories in block RAM."""
+    if any(launch.command(program) is None for program in launch.PROGRAMS):
+        pytest.fail("yosys, nextpnr-ecp5 or ecppack is missing; pip install 'flashtile[fpga]'")
+    assert command(board, "--output", str(tmp_path / "out"), "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert json.loads((tmp_path / "out" / "report.json").read_text()) == report
+    assert report["fmax_mhz"]["least"] >= slowest, report["fmax_mhz"]
+    assert report["clock_mhz"] >= slowest
+    assert {name: count for name, count in report["cells"].items() if count > limits.get(name, count)} == {}
+    assert (tmp_path / "out" / "ulx3s.bit").stat().st_size > 100_000
+    memories = report["memories"]
+    assert any(memory["words"] > 64 for memory in memories.values())
+    for name, memory in memories.items():
+        assert memory["words"] <= 64 or "16KD" in memory["in"], f"{name} of {memory['words']} words"
