@@ -4,7 +4,7 @@ from myhdl import always, block
 
 
 @block
-def rom(clk, address, q, contents, table=None):
+def rom(clk, address, q, contents, label=None):
     """q shows contents[address] one cycle later.
 
     Converted as an initialised memory instead of MyHDL's case statement, which simulators search from the top and
@@ -12,7 +12,7 @@ def rom(clk, address, q, contents, table=None):
 
     Ports: clk; address (in); q (out), unsigned.
 
-    Parameters: contents: tuple of 2**len(address) values; table: what they are, for the name of the module.
+    Parameters: contents: tuple of 2**len(address) values; label: what they are, for the name of the module.
     """
     assert len(contents) == 1 << len(address), f"a table of {1 << len(address)} entries, not {len(contents)}"
 
