@@ -24,8 +24,8 @@ class Board:
     Args:
         name: of the command line. device: the part. nextpnr: what selects it.
         config: name of the configuration that is built if no other is asked for.
-        memory_bytes: the engine's memory, in block RAM. clock_hz: of the engine; most seeds close it (docs/reports), and
-            a build fails without one that does. aim_hz: what place and route tries to reach.
+        memory_bytes: the engine's memory, in block RAM. clock_hz: of the engine; most seeds close it (docs/reports),
+            and a build fails without one that does. aim_hz: what place and route tries to reach.
         cells: how many the device has of each kind.
         soft_multipliers: modules whose multipliers are made of LUTs, where there are too few of the device's.
         places_arrays: netlist.place_arrays knows the device.
