@@ -123,6 +123,32 @@ def test_vectors_in_a_verilog_testbench(made, name, number, flat, tmp_path):
     assert play(made(name, flat), number, tmp_path).startswith("equal after ")
 
 
+@pytest.mark.parametrize("name", ["tiny", pytest.param("base", marks=pytest.mark.slow)])
+def test_every_output_of_the_engine_is_known_after_reset(made, name, tmp_path):
+    """Its memory ports, too, which the testbench of engine_system does not see."""
+    need("icarus")
+    folder = made(name)
+    ports = re.findall(r"^    (input|output) +(?:wire|reg) +(?:signed )?(?:\[(\d+):0\] )?(\w+),? *(?://.*)?$",
+                       (folder / "engine.v").read_text(), re.M)  # fmt: skip
+    outputs = [port for direction, _, port in ports if direction == "output"]
+    assert {"busy", "read_address", "read_bytes", "write_address", "write_data", "write_strobe"} <= set(outputs)
+    inputs = [port for direction, _, port in ports if direction == "input" and port not in ("clk", "reset")]
+    wires = "".join(f"wire [{high or 0}:0] {port};\n" for _, high, port in ports if port in outputs)
+    wires += "".join(f"reg [{high or 0}:0] {port} = 0;\n" for _, high, port in ports if port in inputs)
+    checks = "".join(f"if (^{port} === 1'bx) $display(\"{port} at %0d\", cycle);\n" for port in outputs)
+    (tmp_path / "bench.v").write_text(
+        "module bench;\nreg clk = 0, reset = 1; integer cycle;\n" + wires
+        + f"engine dut ({', '.join(f'.{port}({port})' for _, _, port in ports)});\n"
+        + "initial begin\nread_ready = 1; write_ready = 1;\nfor (cycle = 0; cycle < 60; cycle = cycle + 1) begin\n"
+        + "reset = cycle < 2; #1 clk = 1; #1 clk = 0;\nif (cycle > 1) begin\n" + checks
+        + 'end\nend\n$display("known");\nend\nendmodule\n'
+    )  # fmt: skip
+    sources = [folder / listed_ for listed_ in listed(folder)]
+    program = tmp_path / "bench.vvp"
+    subprocess.run(["iverilog", "-g2005", "-s", "bench", "-o", program, tmp_path / "bench.v", *sources], check=True)
+    assert subprocess.run(["vvp", program], capture_output=True, text=True, check=True).stdout == "known\n"
+
+
 def test_the_testbench_sees_a_wrong_word(made, tmp_path):
     need("icarus")
     write_core(NAMED["tiny"], tmp_path / "core", vector_count=1)

@@ -63,6 +63,26 @@ def test_reset_drops_what_is_held(backend):
 
 
 @BACKENDS
+def test_q_shows_words_only(backend):
+    """0 from a reset to the first word, and what is on d with no word never."""
+    rng, words = random.Random(4), set()
+    columns = {
+        "reset": [int(cycle in (0, 60)) for cycle in range(120)],
+        "d": [rng.randrange(1, 1 << WIDTH) for _ in range(120)],
+        "valid": [int(cycle % 60 > 20 and rng.random() < 0.5) for cycle in range(120)], "out_ready": 1,
+    }  # fmt: skip
+    ports = {name: bit() for name in ("reset", "valid", "ready", "out_valid", "out_ready")}
+    trace = run(skid, ports | {"d": unsigned(WIDTH), "q": unsigned(WIDTH)}, columns, OUTPUTS, backend)
+    for cycle in range(1, 120):
+        if columns["reset"][cycle - 1]:
+            words = {0}
+        elif columns["valid"][cycle - 1] and trace["ready"][cycle - 1]:
+            words.add(columns["d"][cycle - 1])
+        assert trace["q"][cycle] in words, cycle
+    assert len(words) > 10
+
+
+@BACKENDS
 @pytest.mark.parametrize("held", [1, 2])
 def test_ready_does_not_follow_out_ready_in_the_same_cycle(held, backend):
     """It is a register: full, it rises a cycle after a word has left."""

@@ -2,12 +2,24 @@
 
 import copy
 import itertools
+import json
 import random
 import re
 
 import pytest
 
-from fpga.ulx3s.netlist import ARRAY, BLOCK_RAM, COLUMNS, FLIP_FLOP, MULTIPLIER, ROWS, pack_registers, place_arrays
+from fpga.ulx3s.netlist import (
+    ARRAY,
+    BLOCK_RAM,
+    COLUMNS,
+    FLIP_FLOP,
+    MULTIPLIER,
+    ROWS,
+    finish_netlist,
+    pack_registers,
+    place_arrays,
+)
+from golden.config import NAMED
 
 
 class Netlist:
@@ -200,3 +212,16 @@ def test_every_element_of_the_arrays_has_a_place_of_its_own():
         for row, column in itertools.product(range(ARRAY - 1), range(ARRAY)):
             (x, y), (next_x, next_y) = (where[64 * array + ARRAY * (row + step) + column] for step in (0, 1))
             assert abs(x - next_x) <= 6 and abs(y - next_y) in (0, 24)
+
+
+def test_a_finished_file(tmp_path):
+    """Registers move on every device; places are for 8x8 arrays on the 85F."""
+    netlist = Netlist()
+    netlist.registers(netlist.multiplier(netlist.registers(netlist.wires(8)), netlist.registers(netlist.wires(8))))
+    cells = {f"u.systolic_array_0.pe_9.{name}": cell for name, cell in netlist.cells.items()}
+    path = tmp_path / "top.json"
+    for config, places, placed in (("base", True, True), ("base", False, False), ("tiny", True, False)):
+        path.write_text(json.dumps({"modules": {"top": {"cells": cells}}}))
+        finish_netlist(path, "top", NAMED[config], places)
+        (cell,) = json.loads(path.read_text())["modules"]["top"]["cells"].values()
+        assert "REG_OUTPUT_CLK" in cell["parameters"] and ("attributes" in cell) == placed
