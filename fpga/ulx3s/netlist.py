@@ -1,7 +1,7 @@
 """What yosys leaves undone for the ECP5: registers inside multipliers and block RAMs, and where the arrays lie.
 
-Measured on `base` (docs/boards.md): nextpnr puts a processing element's multiplier up to 60 columns from its registers
-where nearly all multipliers are in use, since it finds places for these late. With their places given, and registers
+nextpnr puts a processing element's multiplier up to 60 columns from its registers where nearly all multipliers are in
+use, as in `base`, since it finds places for these late. With their places given, and registers
 inside on both sides, all that crosses the chip does so from register to register.
 """
 

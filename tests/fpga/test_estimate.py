@@ -1,6 +1,7 @@
 """The area estimate: its command line, and that it counts cells."""
 
 from fpga import estimate
+from golden.config import NAMED
 
 
 def test_an_unknown_configuration_is_named(monkeypatch, capsys):
@@ -12,4 +13,4 @@ def test_an_unknown_configuration_is_named(monkeypatch, capsys):
 def test_cells_are_counted(tmp_path):
     text = "module engine(input clk, input d, output reg q); always @(posedge clk) q <= d; endmodule"
     (tmp_path / "engine.v").write_text(text)
-    assert estimate.synthesise(tmp_path, [tmp_path / "engine.v"])["TRELLIS_FF"] == 1
+    assert estimate.synthesise(tmp_path, [tmp_path / "engine.v"], NAMED["tiny"])["TRELLIS_FF"] == 1
