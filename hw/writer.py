@@ -48,11 +48,11 @@ def writer(
     depth, state_depth = config.output_rows, 1 << log2_ceil(config.p_rows + config.output_rows)
     words, row_shift = state_words(config), log2_ceil(config.scratch_row_words)
     data_bits, element_bits = len(leaving.lanes), len(leaving.elements)
-    entry_bits = data_bits + element_bits + len(Leaving.FLAGS) + 3
+    head_bits = data_bits + element_bits + len(Leaving.FLAGS)
+    entry_bits = head_bits + 3  # alone_chunk, alone_row, alone_stored: for the registers ends_... only
     word_lanes = config.word_bytes // 2
     address_bits, state_bits = index_bits(depth), index_bits(state_depth)
-    entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(entry_bits - 3)
-    head_bits = entry_bits - 3
+    entry, read, head = unsigned(entry_bits), unsigned(entry_bits), unsigned(head_bits)
     write_pointer, read_pointer = wrapping(address_bits), wrapping(address_bits)
     state_write, state_read = wrapping(state_bits), wrapping(state_bits)
     row_state, state_out, state_next = unsigned(len(state)), unsigned(len(state)), wrapping(state_bits)
@@ -182,9 +182,9 @@ def writer(
             ends_row.next = False
             ends_stored.next = False
         elif advance:
-            ends_chunk.next = read[entry_bits - 3]
-            ends_row.next = read[entry_bits - 2]
-            ends_stored.next = read[entry_bits - 1]
+            ends_chunk.next = read[head_bits]
+            ends_row.next = read[head_bits + 1]
+            ends_stored.next = read[head_bits + 2]
         elif accepted:
             ends_chunk.next = last_now and not now.stored
             ends_row.next = last_now and not now.stored and now.last_chunk
